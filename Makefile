@@ -1,0 +1,47 @@
+# Everything runs in .venv; a stamp file says for which pyproject.toml and constraints it was made.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+DEV    := $(VENV)/.installed-dev
+ARGS   ?=
+
+.PHONY: help play test lint types wheel clean
+
+help:
+	@echo "make play    set everything up and let 16 agents play (more options: make play ARGS='--max-plies 40')"
+	@echo "make test    set everything up and run the tests"
+	@echo "make lint    ruff and mypy"
+	@echo "make wheel   build the wheel into dist/"
+	@echo "make clean   remove .venv and what was built"
+
+play: $(STAMP)
+	$(BIN)/arena play --agents 16 $(ARGS)
+
+test: $(DEV)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+wheel: $(DEV)
+	rm -rf build dist
+	$(BIN)/python -m build --wheel
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arena needs Python 3.11 or newer: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@ $(STAMP)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

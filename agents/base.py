@@ -1,0 +1,139 @@
+"""The contract between a match and whoever chooses the moves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from games.base import Position
+
+
+class Failure(StrEnum):
+    """Why an attempt gave no move. The one taxonomy; never free text."""
+
+    TRUNCATED = "truncated"
+    EMPTY = "empty"
+    UNPARSABLE = "unparsable"
+    ILLEGAL = "illegal"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    CANCELLED = "cancelled"
+
+
+class AgentCrashed(RuntimeError):
+    """The agent's own code or process died; the message says how."""
+
+
+class InfrastructureError(RuntimeError):
+    """What the agent relies on (our engine, an endpoint) failed: nobody's fault in the game."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """What one answer cost. Times are milliseconds; the defaults are those of an agent without a model."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    forwarded_tokens: int = 0
+    generated_tokens: int = 0
+    forward_passes: int = 0
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
+    decode_ms: float = 0.0
+    ttft_ms: float = 0.0
+    batch_size: int = 0
+
+    def __add__(self, other: Accounting) -> Accounting:
+        """The cost of two attempts at one move: sums; the first's TTFT; the larger batch."""
+        return Accounting(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            forwarded_tokens=self.forwarded_tokens + other.forwarded_tokens,
+            generated_tokens=self.generated_tokens + other.generated_tokens,
+            forward_passes=self.forward_passes + other.forward_passes,
+            queue_ms=self.queue_ms + other.queue_ms,
+            prefill_ms=self.prefill_ms + other.prefill_ms,
+            decode_ms=self.decode_ms + other.decode_ms,
+            ttft_ms=self.ttft_ms or other.ttft_ms,
+            batch_size=max(self.batch_size, other.batch_size),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a move: what the agent said, and what was wrong with it (`failure` None: nothing)."""
+
+    text: str
+    failure: Failure | None = None
+    detail: str = ""
+    seed: int | None = None
+    accounting: Accounting = field(default_factory=Accounting)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRequest:
+    """What an agent is asked: a move in `position`.
+
+    `seed` belongs to this ply (attempts derive theirs from it) and comes from the run's seed, the game and the ply, so that no agent
+    holds a running generator and a resumed game goes on exactly.
+    """
+
+    position: Position
+    game_id: int
+    ply: int
+    seed: int
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReply:
+    """What an agent answers: a canonical legal `move`, or None with the last attempt's `failure`.
+
+    `policy` is the legality policy it was chosen under; `probability` is the model's, where there is one.
+    """
+
+    move: str | None
+    attempts: tuple[Attempt, ...]
+    policy: str
+    probability: float | None = None
+
+    @classmethod
+    def of(cls, move: str, policy: str = "custom") -> MoveReply:
+        """The reply of an agent that simply knows its move, in one attempt without cost."""
+        return cls(move, (Attempt(text=move),), policy)
+
+    @property
+    def failure(self) -> Failure | None:
+        """The failure that ended the tries; None when there is a move."""
+        return None if self.move is not None or not self.attempts else self.attempts[-1].failure
+
+    @property
+    def accounting(self) -> Accounting:
+        """The cost of all attempts together."""
+        total = Accounting()
+        for attempt in self.attempts:
+            total = total + attempt.accounting
+        return total
+
+
+class Agent(ABC):
+    """Chooses moves. One agent may play many games at once; a call holds no state that the next one needs."""
+
+    name: str
+
+    @property
+    def template_hash(self) -> str | None:
+        """Content hash of the prompt template, if the agent has one; stored with every game."""
+        return None
+
+    async def start(self) -> None:
+        """Make ready before the first clock starts: load, warm a prompt, launch a process."""
+
+    @abstractmethod
+    async def choose_move(self, request: MoveRequest) -> MoveReply:
+        """Choose a move. Raises InfrastructureError for what is not the agent's fault; any other exception is a
+        crash of the agent."""
+
+    async def close(self) -> None:
+        """Release what `start` took. Called once, on every way out."""

@@ -1,0 +1,1 @@
+"""The record: SQLite through SQLAlchemy, one writer, migrations by Alembic."""

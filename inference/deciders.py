@@ -1,0 +1,201 @@
+"""What follows when a request's tokens are computed: sample on, walk a trie, or read off probabilities.
+
+A decider holds the state of one request's answer. The engine calls `opening` once, then `decide` with the logits of the
+last token each time the request has caught up, and appends what it says.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from inference.choices import ChoiceTrie, TrieNode, forced_run
+from inference.sampler import draw, log_probabilities, renormalised, sample, uniform
+from inference.types import ChoiceReply, FinishReason, Reply, SamplingParams, Timing, Usage
+
+
+class Verdict(NamedTuple):
+    """Tokens to append to the request, and why it is finished, if it is."""
+
+    append: Sequence[int] = ()
+    finish: FinishReason | None = None
+
+
+class TextDecoder(Protocol):
+    """What generation needs of a tokenizer."""
+
+    eos_ids: frozenset[int]
+
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+
+class Decider(ABC):
+    """Base of the three. `max_new_tokens` bounds what it can append."""
+
+    max_new_tokens: int
+
+    def opening(self) -> Verdict:
+        """What is known before any logits."""
+        return Verdict()
+
+    @abstractmethod
+    def decide(self, logits: Tensor) -> Verdict:
+        """What the logits [vocab] of the last token lead to."""
+
+    @property
+    def generated(self) -> int:
+        """Tokens generated so far."""
+        return 0
+
+
+class GenerateDecider(Decider):
+    """Samples token after token until the end of text, a stop string or max_tokens.
+
+    `text` is the answer so far; `stable` of its characters will not change any more and can be streamed.
+    """
+
+    def __init__(self, params: SamplingParams, seed: int, tokenizer: TextDecoder) -> None:
+        self.params = params
+        self.seed = seed
+        self.tokenizer = tokenizer
+        self.max_new_tokens = params.max_tokens
+        self.token_ids: list[int] = []
+        self.logprobs: list[float] = []
+        self.text = ""
+        self.stable = 0
+        self.finish_reason = FinishReason.LENGTH
+
+    @property
+    def generated(self) -> int:
+        return len(self.token_ids)
+
+    def decide(self, logits: Tensor) -> Verdict:
+        params = self.params
+        token = sample(
+            logits,
+            temperature=params.temperature,
+            top_k=params.top_k,
+            top_p=params.top_p,
+            u=uniform(self.seed, len(self.token_ids)),
+        )
+        if token in self.tokenizer.eos_ids and not params.ignore_eos:
+            return self._finish(FinishReason.STOP)
+        self.token_ids.append(token)
+        if params.logprobs:
+            self.logprobs += log_probabilities(logits, [token])
+        self.text = self.tokenizer.decode(self.token_ids)
+        cut = min((at for stop in params.stop if (at := self.text.find(stop)) >= 0), default=None)
+        if cut is not None:
+            self.text = self.text[:cut]
+            return self._finish(FinishReason.STOP)
+        if len(self.token_ids) == params.max_tokens:
+            return self._finish(FinishReason.LENGTH)
+        self.stable = len(self.text) - self._unsettled()
+        return Verdict([token])
+
+    def _finish(self, reason: FinishReason) -> Verdict:
+        self.finish_reason = reason
+        self.stable = len(self.text)
+        return Verdict((), reason)
+
+    def _unsettled(self) -> int:
+        """Characters at the end that the next token may change: half a character, or the start of a stop string."""
+        unfinished = len(self.text) - len(self.text.rstrip("�"))
+        for stop in self.params.stop:
+            for length in range(min(len(stop) - 1, len(self.text)), unfinished, -1):
+                if self.text.endswith(stop[:length]):
+                    unfinished = length
+                    break
+        return unfinished
+
+    def reply(self, usage: Usage, timing: Timing) -> Reply:
+        return Reply(
+            text=self.text,
+            token_ids=tuple(self.token_ids),
+            finish_reason=self.finish_reason,
+            seed=self.seed,
+            usage=usage,
+            timing=timing,
+            logprobs=tuple(self.logprobs) if self.params.logprobs else None,
+        )
+
+
+class ChoiceDecider(Decider):
+    """Walks the trie of the choices from the root to a leaf.
+
+    With `jump_forward`, tokens that are forced are appended in one go and the walk ends where the choice is decided;
+    without it every token of the choice takes a step of its own. The choice is the same.
+    """
+
+    def __init__(
+        self, choices: Sequence[str], trie: ChoiceTrie, *, temperature: float, seed: int, jump_forward: bool
+    ) -> None:
+        self.choices = choices
+        self.temperature = temperature
+        self.seed = seed
+        self.jump_forward = jump_forward
+        self.max_new_tokens = trie.depth
+        self.node: TrieNode = trie.root
+        self.path: list[int] = []
+        self.probability = 1.0
+
+    @property
+    def generated(self) -> int:
+        return len(self.path)
+
+    def opening(self) -> Verdict:
+        return self._forced() if self.jump_forward else Verdict()
+
+    def decide(self, logits: Tensor) -> Verdict:
+        ids = list(self.node.children)
+        if len(ids) == 1:
+            chosen = 0
+        else:
+            # At temperature 0 the best child is taken, and the probability stated is the model's own.
+            probabilities = renormalised(logits, ids, self.temperature or 1.0)
+            if self.temperature == 0.0:
+                chosen = int(probabilities.argmax())
+            else:
+                chosen = draw(probabilities, uniform(self.seed, len(self.path)))
+            self.probability *= float(probabilities[chosen])
+        self.path.append(ids[chosen])
+        self.node = self.node.children[ids[chosen]]
+        if not self.jump_forward:
+            return Verdict([ids[chosen]], FinishReason.CHOICE if self.node.choice is not None else None)
+        forced = self._forced()
+        return Verdict([ids[chosen], *forced.append], forced.finish)
+
+    def _forced(self) -> Verdict:
+        tokens, self.node = forced_run(self.node)
+        self.path += tokens
+        return Verdict(tokens, FinishReason.CHOICE if self.node.choice is not None else None)
+
+    def reply(self, usage: Usage, timing: Timing) -> ChoiceReply:
+        assert self.node.choice is not None
+        return ChoiceReply(
+            text=self.choices[self.node.choice],
+            token_ids=tuple(self.path),
+            finish_reason=FinishReason.CHOICE,
+            seed=self.seed,
+            usage=usage,
+            timing=timing,
+            index=self.node.choice,
+            probability=self.probability,
+        )
+
+
+class TargetDecider(Decider):
+    """Reads the log-probabilities of `targets` as the next token, and generates nothing."""
+
+    max_new_tokens = 0
+
+    def __init__(self, targets: Sequence[int]) -> None:
+        self.targets = list(targets)
+        self.logprobs: list[float] = []
+
+    def decide(self, logits: Tensor) -> Verdict:
+        self.logprobs = log_probabilities(logits, self.targets)
+        return Verdict((), FinishReason.LENGTH)

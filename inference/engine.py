@@ -1,0 +1,488 @@
+"""The engine that callers see: an asyncio front, and one worker thread that runs the steps.
+
+    async with Engine(EngineConfig(model="smollm2-135m")) as engine:
+        reply = await engine.generate([Message("user", "Hello")], SamplingParams(max_tokens=16))
+
+A call belongs to the event loop that it is made on; the engine itself to none. Results cross to a loop once a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import platform
+import secrets
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import torch
+
+from inference.choices import ChoiceTrie, TrieNode
+from inference.core import EngineCore, Request
+from inference.deciders import ChoiceDecider, Decider, GenerateDecider, TargetDecider
+from inference.errors import (
+    EngineClosedError,
+    EngineFailedError,
+    InferenceError,
+    InvalidRequestError,
+    ModelError,
+    QueueFullError,
+)
+from inference.runner import ModelRunner
+from inference.scheduler import SchedulerConfig
+from inference.types import (
+    ChoiceReply,
+    EngineStats,
+    Message,
+    Prompt,
+    Reply,
+    SamplingParams,
+    ScoreReply,
+    Timing,
+    Usage,
+    check_temperature,
+)
+from kernels.attention import KVCache
+from kernels.cpu import CpuAttention
+
+if TYPE_CHECKING:
+    from inference.loader import LoadedModel
+
+T = TypeVar("T")
+
+_STEP_LOCK = threading.Lock()
+"""Two engines in one process take turns: each step wants all cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What an engine is started with. The switches turn each technique off, to see what it is worth.
+
+    `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does. `max_batch` bounds the
+    sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
+    batching. `max_waiting` requests may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in
+    all. `threads` None leaves torch's own choice.
+    """
+
+    model: str = "smollm2-135m"
+    threads: int | None = None
+    page_size: int = 64
+    pages: int | None = None
+    kv_memory_mb: int = 1024
+    max_batch_tokens: int = 256
+    max_batch: int = 256
+    max_waiting: int = 1024
+    max_wait_s: float | None = 300.0
+    max_run_s: float | None = 600.0
+    prefix_cache: bool = True
+    continuous_batching: bool = True
+    chunked_prefill: bool = True
+    jump_forward: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("page_size", "kv_memory_mb", "max_batch_tokens", "max_batch", "max_waiting"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("threads", "pages"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("max_wait_s", "max_run_s"):
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be more than 0, not {getattr(self, name)}")
+
+
+class Engine:
+    """Owns the model, the worker thread and, through the core, every request in flight.
+
+    Invariant: each accepted call gets exactly one answer or error, or was cancelled by its caller.
+    """
+
+    def __init__(self, config: EngineConfig | None = None, *, model: LoadedModel | None = None) -> None:
+        self.config = config or EngineConfig()
+        self._model = model
+        self._core: EngineCore | None = None
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Condition()
+        self._inbox: deque[Request] = deque()
+        self._cancelled: deque[Request] = deque()
+        self._closing = False
+        self._waiting = 0  # in the core's line after the last step
+        self._stats = EngineStats()
+        self._outbox: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Load the model, unless one was given, and start the worker. Raises ModelError. Blocks for seconds."""
+        if self._thread is not None:
+            raise InferenceError("the engine is already started")
+        if self._model is None:
+            from inference.loader import load_model
+
+            self._model = load_model(self.config.model)
+        self._core = self._make_core(self._model)
+        self._stats = self._core.stats()
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="inference-engine", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Fail what is in flight with EngineClosedError and stop the worker: at most the step under way."""
+        thread = self._thread
+        if thread is None:
+            return
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        thread.join()
+        self._thread = None
+
+    async def __aenter__(self) -> Engine:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    @property
+    def model(self) -> LoadedModel:
+        """The loaded model. Raises EngineClosedError before `start`."""
+        if self._model is None:
+            raise EngineClosedError("the engine has not been started")
+        return self._model
+
+    @property
+    def model_name(self) -> str:
+        return self.model.name
+
+    @property
+    def model_checksum(self) -> str:
+        return self.model.checksum
+
+    def environment(self) -> dict[str, Any]:
+        """What a result may depend on besides the request: recorded with every run."""
+        return {
+            "device": "cpu",
+            "dtype": "float32",
+            "instruction_set": torch.backends.cpu.get_cpu_capability(),
+            "machine": platform.machine(),
+            "threads": self.config.threads or torch.get_num_threads(),
+            "torch": torch.__version__,
+        }
+
+    def stats(self) -> EngineStats:
+        """The figures after the last step."""
+        return self._stats
+
+    # --- requests -------------------------------------------------------------------------------------------------
+
+    async def generate(
+        self, prompt: Prompt, params: SamplingParams | None = None, *, timeout_s: float | None = None
+    ) -> Reply:
+        """Continue `prompt`. Raises InvalidRequestError, QueueFullError, RequestTimeoutError, EngineClosedError."""
+        decider = self._generation(params)
+        request = await self._answer(self._prompt_ids(prompt), decider, timeout_s)
+        return decider.reply(request.usage(), request.timing(request.last_token_at))
+
+    async def stream(
+        self, prompt: Prompt, params: SamplingParams | None = None, *, timeout_s: float | None = None
+    ) -> AsyncIterator[str]:
+        """The text of `generate`, in pieces as they become certain. Leaving the loop cancels the request."""
+        decider = self._generation(params)
+        loop = asyncio.get_running_loop()
+        pieces: asyncio.Queue[str | InferenceError | None] = asyncio.Queue()
+        sent = 0
+
+        def progress(request: Request) -> None:
+            nonlocal sent
+            piece, sent = decider.text[sent : decider.stable], max(sent, decider.stable)
+            if piece:
+                self._outbox[loop].append(lambda: pieces.put_nowait(piece))
+
+        def done(request: Request, error: InferenceError | None) -> None:
+            progress(request)
+            self._outbox[loop].append(lambda: pieces.put_nowait(error))
+
+        request = Request(self._prompt_ids(prompt), decider, done, progress, **self._limits(timeout_s))
+        self._submit(request)
+        try:
+            while True:
+                piece = await pieces.get()
+                if piece is None:
+                    return
+                if isinstance(piece, InferenceError):
+                    raise piece
+                yield piece
+        finally:
+            self._cancel(request)
+
+    async def choose(
+        self,
+        prompt: Prompt,
+        choices: Sequence[str],
+        *,
+        temperature: float = 1.0,
+        seed: int | None = None,
+        timeout_s: float | None = None,
+    ) -> ChoiceReply:
+        """One of `choices`, by walking their token trie: at each branching node the model's probabilities are
+        renormalised over the children, at `temperature`. Anything else cannot come out.
+
+        Raises InvalidRequestError for no, empty or equal choices, and what `generate` raises.
+        """
+        check_temperature(temperature)
+        ids = self._prompt_ids(prompt)
+        decider = ChoiceDecider(
+            choices,
+            self._trie(ids, choices),
+            temperature=temperature,
+            seed=_seed(seed),
+            jump_forward=self.config.jump_forward,
+        )
+        request = await self._answer(ids, decider, timeout_s)
+        return decider.reply(request.usage(), request.timing(request.last_token_at or request.submitted_at))
+
+    async def score(self, prompt: Prompt, choices: Sequence[str], *, timeout_s: float | None = None) -> ScoreReply:
+        """The probability of each whole choice as the continuation of `prompt`: the exact sequence log-probability,
+        not divided by length, and the same normalised over the choices.
+
+        The trie is scored level by level; each of its nodes is forwarded once. Raises what `choose` raises.
+        """
+        ids = self._prompt_ids(prompt)
+        trie = self._trie(ids, choices)
+        logprobs = [-math.inf] * len(choices)
+        started = time.perf_counter()
+        first: Timing | None = None
+        usages: list[Usage] = []
+        level: list[tuple[TrieNode, list[int], float]] = [(trie.root, list(ids), 0.0)]
+        while level:
+            inner = [entry for entry in level if entry[0].children]
+            for node, _, logprob in level:
+                if node.choice is not None:
+                    logprobs[node.choice] = logprob
+            deciders = [TargetDecider(list(node.children)) for node, _, _ in inner]
+            requests = await _all_or_first_error(
+                [
+                    self._answer(path, decider, timeout_s)
+                    for (_, path, _), decider in zip(inner, deciders, strict=True)
+                ]
+            )
+            usages += [request.usage() for request in requests]
+            if first is None:
+                first = requests[0].timing(requests[0].last_token_at)
+            level = [
+                (child, [*path, token], logprob + child_logprob)
+                for (node, path, logprob), decider in zip(inner, deciders, strict=True)
+                for (token, child), child_logprob in zip(node.children.items(), decider.logprobs, strict=True)
+            ]
+        total = torch.logsumexp(torch.tensor(logprobs, dtype=torch.float64), dim=0).item()
+        assert first is not None
+        elapsed_ms = (time.perf_counter() - started) * 1e3
+        return ScoreReply(
+            logprobs=tuple(logprobs),
+            probabilities=tuple(math.exp(logprob - total) for logprob in logprobs),
+            usage=_sum_usage(usages),
+            timing=replace(first, decode_ms=elapsed_ms - first.ttft_ms, total_ms=elapsed_ms),
+        )
+
+    # --- from call to request ---------------------------------------------------------------------------------------
+
+    def _generation(self, params: SamplingParams | None) -> GenerateDecider:
+        params = params or SamplingParams()
+        return GenerateDecider(params, _seed(params.seed), self.model.tokenizer)
+
+    def _prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
+        """Token ids of a prompt. Raises InvalidRequestError for an empty one or ids outside the vocabulary."""
+        if not prompt:
+            raise InvalidRequestError("the prompt is empty: at least one message or token is needed")
+        if isinstance(prompt[0], int):
+            ids = tuple(cast(Sequence[int], prompt))
+            size = self.model.config.vocab_size
+            if bad := [token for token in ids if not 0 <= token < size]:
+                raise InvalidRequestError(f"token id {bad[0]} is outside the vocabulary of {size}")
+            return ids
+        return self.model.tokenizer.encode_messages(cast(Sequence[Message], prompt))
+
+    def _trie(self, ids: Sequence[int], choices: Sequence[str]) -> ChoiceTrie:
+        if isinstance(choices, str) or not choices:
+            raise InvalidRequestError(f"choices must be a list of at least one string, not {choices!r}")
+        if "" in choices:
+            raise InvalidRequestError(f"choice {list(choices).index('')} is empty")
+        if len(set(choices)) < len(choices):
+            twice = next(choice for choice in choices if list(choices).count(choice) > 1)
+            raise InvalidRequestError(f"the choices are not distinct: {twice!r} is there twice")
+        tokenizer = self.model.tokenizer
+        return ChoiceTrie.build(tokenizer.encode_choices(ids, choices), tokenizer.end_of_turn_id)
+
+    def _limits(self, timeout_s: float | None) -> dict[str, float | None]:
+        totals = [limit for limit in (timeout_s, self.config.max_run_s) if limit is not None]
+        return {"wait_limit_s": self.config.max_wait_s, "total_limit_s": min(totals, default=None)}
+
+    async def _answer(self, ids: Sequence[int], decider: Decider, timeout_s: float | None) -> Request:
+        """Submit a request and wait for its end."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Request] = loop.create_future()
+
+        def done(request: Request, error: InferenceError | None) -> None:
+            self._outbox[loop].append(lambda: _settle(future, request, error))
+
+        request = Request(ids, decider, done, **self._limits(timeout_s))
+        self._submit(request)
+        try:
+            return await future
+        finally:
+            self._cancel(request)
+
+    def _submit(self, request: Request) -> None:
+        """Hand a request to the worker. Fails fast: raises QueueFullError, EngineClosedError, RequestTooLargeError."""
+        core = self._core
+        if core is None or self._thread is None or self._closing:
+            raise EngineClosedError("the engine is not running: use `async with Engine(...)` or call start()")
+        core.check(request.prompt, request.decider.max_new_tokens)
+        with self._wake:
+            if self._closing:
+                raise EngineClosedError("the engine was closed")
+            waiting = len(self._inbox) + self._waiting
+            if waiting >= self.config.max_waiting:
+                raise QueueFullError(f"{waiting} requests wait already; the limit is {self.config.max_waiting}")
+            request.submitted_at = core.clock()
+            self._inbox.append(request)
+            self._wake.notify()
+
+    def _cancel(self, request: Request) -> None:
+        """Safe in every state, from any thread; what is done already stays done."""
+        if request.done:
+            return
+        with self._wake:
+            self._cancelled.append(request)
+            self._wake.notify()
+
+    # --- the worker ---------------------------------------------------------------------------------------------------
+
+    def _make_core(self, model: LoadedModel) -> EngineCore:
+        config, shape = self.config, model.config
+        page_bytes = 2 * shape.layers * shape.kv_heads * shape.head_dim * config.page_size * 4
+        pages = config.pages or config.kv_memory_mb * 2**20 // page_bytes
+        if pages < 1:
+            raise ModelError(
+                f"kv_memory_mb={config.kv_memory_mb} holds no KV page of {model.name}: "
+                f"a page of {config.page_size} tokens takes {page_bytes / 2**20:.1f} MiB"
+            )
+        cache = KVCache(shape.layers, pages + 1, shape.kv_heads, config.page_size, shape.head_dim)
+        return EngineCore(
+            runner=ModelRunner(model.transformer, cache, CpuAttention()),
+            pages=pages,
+            page_size=config.page_size,
+            context_length=shape.context_length,
+            config=SchedulerConfig(
+                max_batch_tokens=config.max_batch_tokens,
+                max_running=config.max_batch,
+                continuous_batching=config.continuous_batching,
+                chunked_prefill=config.chunked_prefill,
+                share_cold_prefixes=config.prefix_cache,
+            ),
+            prefix_cache=config.prefix_cache,
+        )
+
+    def _work(self) -> None:
+        """The step loop: the one thread that touches the core."""
+        core = self._core
+        assert core is not None
+        if self.config.threads is not None:
+            torch.set_num_threads(self.config.threads)
+        while self._take_in(core):
+            try:
+                with _STEP_LOCK:
+                    core.step()
+            except Exception as error:  # a bug in the engine itself: nobody may be left waiting
+                failure = EngineFailedError(f"the engine stopped: {error!r}")
+                failure.__cause__ = error
+                self._shut(core, failure)
+                self._deliver()
+                raise
+            self._waiting = len(core.scheduler.waiting)
+            self._stats = core.stats(len(self._inbox))
+            self._deliver()
+        self._shut(core, EngineClosedError("the engine was closed before the request was done"))
+        self._deliver()
+
+    def _take_in(self, core: EngineCore) -> bool:
+        """Wait for work; take new requests and cancellations in. False when it is time to close."""
+        with self._wake:
+            while not (self._inbox or self._cancelled or self._closing or core.has_work):
+                self._wake.wait()
+            if self._closing:
+                return False
+            arrived, self._inbox = self._inbox, deque()
+            cancelled, self._cancelled = self._cancelled, deque()
+            self._waiting += len(arrived)
+        for request in arrived:
+            core.add(request)
+        for request in cancelled:
+            core.cancel(request)
+        return True
+
+    def _shut(self, core: EngineCore, error: InferenceError) -> None:
+        with self._wake:
+            self._closing = True
+            left, self._inbox = self._inbox, deque()
+            self._cancelled.clear()
+        core.abort_all(error)
+        for request in left:
+            request.done = True
+            request.on_done(request, error)
+        self._stats = core.stats()
+
+    def _deliver(self) -> None:
+        """Send what the step decided, with one wake-up for each event loop."""
+        outbox, self._outbox = self._outbox, defaultdict(list)
+        for loop, calls in outbox.items():
+            try:
+                loop.call_soon_threadsafe(_run_all, calls)
+            except RuntimeError:  # the caller's loop is closed: nobody is waiting there any more
+                continue
+
+
+def _run_all(calls: Sequence[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
+
+
+def _settle(future: asyncio.Future[Request], request: Request, error: InferenceError | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(request)
+
+
+def _seed(seed: int | None) -> int:
+    return secrets.randbits(63) if seed is None else seed
+
+
+def _sum_usage(usages: Sequence[Usage]) -> Usage:
+    """Many requests that answer one question. The prompt counts once."""
+    return Usage(
+        prompt_tokens=usages[0].prompt_tokens,
+        cached_tokens=usages[0].cached_tokens,
+        forwarded_tokens=sum(usage.forwarded_tokens for usage in usages),
+        generated_tokens=sum(usage.generated_tokens for usage in usages),
+        passes=sum(usage.passes for usage in usages),
+        preemptions=sum(usage.preemptions for usage in usages),
+        batch_size=max(usage.batch_size for usage in usages),
+    )
+
+
+async def _all_or_first_error(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results in order. The first error cancels the rest and is raised as it is, not in a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except* InferenceError as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

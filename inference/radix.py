@@ -1,0 +1,366 @@
+"""The prefix cache: a tree of KV pages, indexed by the tokens they hold.
+
+Every page in use belongs to exactly one node of the tree, also while the request that fills it runs:
+
+    root -- [system prompt, page 1] -- [page 2] --+-- [game A so far ...   ]   sealed: full, computed, shareable
+                                                  +-- [game B so ..        ]   open: request B appends to it
+                                                  +-- [game C so far e2    ]   a leaf left by a finished request
+
+A running request holds a *branch*: a path of nodes, each locked once for it. A node with no lock is cached and can be
+evicted once it has no children, the least recently used first. Full pages are shared by adopting the node. A prefix
+that ends inside a page is shared by copying its tokens into a page of the new owner: cheaper than computing them, and
+the page border costs nothing.
+
+So free + cached + locked = total, and no page can be freed twice: only the tree frees pages.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from inference.kv_pool import OutOfPages, PagePool
+
+
+class Node:
+    """One page and its tokens.
+
+    `computed` of them have their K and V in the page; the rest are planned for the step under way. `locks` counts the
+    branches that pass through. Invariant: a parent has at least as many locks as each of its children; only a sealed
+    node has children.
+    """
+
+    __slots__ = ("children", "computed", "last_used", "locks", "page", "parent", "sealed_children", "tokens")
+
+    def __init__(self, page: int, parent: Node | None) -> None:
+        self.page = page
+        self.parent = parent
+        self.tokens: list[int] = []
+        self.computed = 0
+        self.locks = 0
+        self.last_used = 0
+        self.children: list[Node] = []
+        self.sealed_children: dict[tuple[int, ...], Node] = {}
+
+
+class CopyPage(NamedTuple):
+    """Give `target` the first `tokens` tokens of `source`, and zeros after them."""
+
+    source: int
+    target: int
+    tokens: int
+
+
+class ClearPage(NamedTuple):
+    """Fill a page with zeros before its first use."""
+
+    page: int
+
+
+PageOperation = CopyPage | ClearPage
+
+
+class Match(NamedTuple):
+    """The longest computed prefix: whole pages to adopt, and `tail_tokens` tokens to copy from `tail`."""
+
+    nodes: list[Node]
+    tail: Node | None
+    tail_tokens: int
+    length: int
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    """The pages of one running request, from the root on. Owned by the request, changed by the cache alone.
+
+    `length` tokens have a place in its pages; `computed` of them are computed, the rest planned for the coming step.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    length: int = 0
+    computed: int = 0
+
+    @property
+    def pages(self) -> list[int]:
+        return [node.page for node in self.nodes]
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int], start: int = 0) -> int:
+    """Length of the longest common prefix of two token lists, known to agree up to `start`."""
+    end = min(len(a), len(b))
+    while start < end:
+        stride = min(64, end - start)
+        if a[start : start + stride] == b[start : start + stride]:
+            start += stride
+            continue
+        while a[start] == b[start]:
+            start += 1
+        break
+    return start
+
+
+class PrefixCache:
+    """The tree. Owns all nodes and, through them, every page that the pool handed out.
+
+    Page contents are changed by the caller, who runs `take_operations()` in order before the step that it planned.
+    """
+
+    def __init__(self, pool: PagePool, page_size: int) -> None:
+        if page_size < 1:
+            raise ValueError(f"a KV page holds at least 1 token, not {page_size}")
+        self.pool = pool
+        self.page_size = page_size
+        self.root = Node(0, None)
+        self.evictions = 0
+        self._nodes = 0
+        self._locked = 0
+        self._clock = 0
+        self._evictable: list[tuple[int, int, Node]] = []  # a heap of candidates, checked when they come up
+        self._serial = 0
+        self._operations: list[PageOperation] = []
+
+    @property
+    def cached(self) -> int:
+        """Pages that no running request uses; all of them can be evicted."""
+        return self._nodes - self._locked
+
+    @property
+    def locked(self) -> int:
+        """Pages that running requests use."""
+        return self._locked
+
+    @property
+    def available(self) -> int:
+        """Pages that can be had: free, or cached."""
+        return self.pool.free + self.cached
+
+    def take_operations(self) -> list[PageOperation]:
+        """The page operations planned since the last call, to be run in this order."""
+        operations, self._operations = self._operations, []
+        return operations
+
+    def match(self, tokens: Sequence[int]) -> Match:
+        """The longest prefix of `tokens` whose KV has been computed. Changes nothing."""
+        tokens = list(tokens)
+        node, nodes, length = self.root, list[Node](), 0
+        while length + self.page_size <= len(tokens):
+            child = node.sealed_children.get(tuple(tokens[length : length + self.page_size]))
+            if child is None:
+                break
+            nodes.append(child)
+            node, length = child, length + self.page_size
+        rest = tokens[length : length + self.page_size]
+        tail, best = None, 0
+        for child in node.children:
+            agreed = common_prefix(child.tokens[: child.computed], rest)
+            if agreed > best:
+                tail, best = child, agreed
+        return Match(nodes, tail, best, length + best)
+
+    def open_branch(self, match: Match) -> Branch:
+        """Start a branch from a fresh match: adopt its whole pages, copy its tail. Raises OutOfPages, changing
+        nothing."""
+        branch = Branch(length=match.length, computed=match.length)
+        for node in match.nodes:
+            self._lock(node)
+        if match.tail is not None:
+            try:
+                page = self._take_page()
+            except OutOfPages:
+                for node in match.nodes:
+                    self._unlock(node)
+                raise
+            # Taking the page may have evicted the tail's node; its page is intact until an operation says otherwise.
+            self._operations.append(CopyPage(match.tail.page, page, match.tail_tokens))
+            parent = match.nodes[-1] if match.nodes else self.root
+            node = self._new_node(page, parent)
+            node.tokens = match.tail.tokens[: match.tail_tokens]
+            node.computed = match.tail_tokens
+            branch.nodes = [*match.nodes, node]
+        else:
+            branch.nodes = list(match.nodes)
+        return branch
+
+    def pages_to_extend(self, branch: Branch, count: int) -> int:
+        """Pages that `extend` by `count` tokens would take."""
+        return -(-(branch.length + count) // self.page_size) - len(branch.nodes)
+
+    def extend(self, branch: Branch, tokens: Sequence[int]) -> None:
+        """Make room for `tokens`, which the coming step computes. Raises OutOfPages, changing nothing."""
+        needed = self.pages_to_extend(branch, len(tokens))
+        if needed > self.available:
+            raise OutOfPages
+        at = 0
+        while at < len(tokens):
+            tail = branch.nodes[-1] if branch.nodes else self.root
+            if tail is self.root or len(tail.tokens) == self.page_size:
+                page = self._take_page()
+                self._operations.append(ClearPage(page))
+                tail = self._new_node(page, tail)
+                branch.nodes.append(tail)
+            room = self.page_size - len(tail.tokens)
+            tail.tokens.extend(tokens[at : at + room])
+            at += room
+        branch.length += len(tokens)
+
+    def commit(self, branch: Branch) -> None:
+        """The step is done: what it planned is computed. Pages that it filled are sealed, for others to share."""
+        for i in range(len(branch.nodes) - 1, -1, -1):  # back to the first page that the step touched
+            if branch.nodes[i].computed == self.page_size:
+                break
+        else:
+            i = -1
+        for at in range(i + 1, len(branch.nodes)):
+            node = branch.nodes[at]
+            node.computed = len(node.tokens)
+            if node.computed == self.page_size:
+                branch.nodes[at] = self._seal(node, branch.nodes[at + 1] if at + 1 < len(branch.nodes) else None)
+        branch.computed = branch.length
+
+    def rollback(self, branch: Branch) -> None:
+        """The step failed: forget what it planned."""
+        branch.length = branch.computed
+        while branch.nodes and branch.nodes[-1].computed < len(branch.nodes[-1].tokens):
+            node = branch.nodes[-1]
+            del node.tokens[node.computed :]
+            if node.tokens:
+                break
+            branch.nodes.pop()
+            self._unlock(node)
+            self._remove(node)
+
+    def close(self, branch: Branch) -> None:
+        """End a branch between steps: its pages stay, cached, until they are evicted."""
+        self.rollback(branch)
+        self._clock += 1
+        for node in reversed(branch.nodes):
+            node.last_used = self._clock
+            self._unlock(node)
+        branch.nodes = []
+        branch.length = branch.computed = 0
+
+    def flush(self) -> None:
+        """Free every cached page."""
+        while self.cached:
+            self._evict()
+
+    def check_invariants(self) -> None:
+        """Assert what the class promises. For tests: walks the whole tree."""
+        self.pool.check_invariants()
+        nodes = list(self._walk())
+        pages = [node.page for node in nodes]
+        assert len(set(pages)) == len(pages), "a page has two owners"
+        assert len(nodes) == self._nodes
+        assert sum(node.locks > 0 for node in nodes) == self._locked
+        assert self.pool.free + self.cached + self.locked == self.pool.total
+        for node in nodes:
+            assert node.parent is not None
+            assert 0 <= node.computed <= len(node.tokens) <= self.page_size
+            assert node.locks >= 0
+            assert node.parent is self.root or node.parent.locks >= node.locks
+            assert not node.children or len(node.tokens) == self.page_size
+            if node.locks == 0:
+                assert node.computed == len(node.tokens) > 0
+        for key, node in ((k, n) for parent in (self.root, *nodes) for k, n in parent.sealed_children.items()):
+            assert tuple(node.tokens) == key
+            assert node.computed == self.page_size
+
+    def _walk(self) -> Iterator[Node]:
+        stack = list(self.root.children)
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(node.children)
+
+    def _new_node(self, page: int, parent: Node) -> Node:
+        node = Node(page, parent)
+        parent.children.append(node)
+        self._nodes += 1
+        self._lock(node)
+        return node
+
+    def _seal(self, node: Node, successor: Node | None) -> Node:
+        """Publish a full page, or give it up for its twin: another request may have computed the same tokens."""
+        parent = node.parent
+        assert parent is not None
+        twin = parent.sealed_children.setdefault(tuple(node.tokens), node)
+        if twin is node:
+            return node
+        self._lock(twin)
+        if successor is not None:
+            node.children.remove(successor)
+            twin.children.append(successor)
+            successor.parent = twin
+        self._unlock(node)
+        self._remove(node)
+        return twin
+
+    def _lock(self, node: Node) -> None:
+        self._clock += 1
+        node.last_used = self._clock
+        node.locks += 1
+        if node.locks == 1:
+            self._locked += 1
+
+    def _unlock(self, node: Node) -> None:
+        node.locks -= 1
+        if node.locks == 0:
+            self._locked -= 1
+            self._consider(node)
+
+    def _consider(self, node: Node) -> None:
+        """Put a node that may be evicted on the heap."""
+        if node is not self.root and node.locks == 0 and not node.children:
+            if len(self._evictable) > 2 * self._nodes + 64:  # most candidates are stale: drop those
+                self._evictable = [entry for entry in self._evictable if self._is_candidate(entry)]
+                heapq.heapify(self._evictable)
+            self._serial += 1
+            heapq.heappush(self._evictable, (node.last_used, self._serial, node))
+
+    def _is_candidate(self, entry: tuple[int, int, Node]) -> bool:
+        last_used, _, node = entry
+        return node.parent is not None and node.locks == 0 and not node.children and node.last_used == last_used
+
+    def _take_page(self) -> int:
+        if self.pool.free == 0:
+            self._evict()
+            self.evictions += 1
+        return self.pool.take()
+
+    def _evict(self) -> None:
+        """Free the least recently used leaf that is not locked. Raises OutOfPages."""
+        while self._evictable:
+            entry = heapq.heappop(self._evictable)
+            if self._is_candidate(entry):
+                self._remove(entry[2])
+                return
+        raise OutOfPages
+
+    def _remove(self, node: Node) -> None:
+        """Take a leaf that is not locked out of the tree and free its page."""
+        parent = node.parent
+        assert parent is not None
+        assert not node.children
+        parent.children.remove(node)
+        if parent.sealed_children.get(tuple(node.tokens)) is node:
+            del parent.sealed_children[tuple(node.tokens)]
+        node.parent = None
+        self._nodes -= 1
+        self.pool.give_back(node.page)
+        self._consider(parent)
+
+
+class NoPrefixCache(PrefixCache):
+    """Stands in for the tree where prefix reuse is switched off: finds nothing, keeps nothing."""
+
+    def match(self, tokens: Sequence[int]) -> Match:
+        return Match([], None, 0, 0)
+
+    def close(self, branch: Branch) -> None:
+        super().close(branch)
+        self.flush()
+
+    def _seal(self, node: Node, successor: Node | None) -> Node:
+        return node

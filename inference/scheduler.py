@@ -1,0 +1,241 @@
+"""Which tokens of which requests the next step computes. Pure Python, no tensors.
+
+There are no phases: every sequence has tokens that it wants computed and tokens that are, and a step lets some of them
+catch up. A prompt is many tokens behind, a decoding sequence one, a forced run of tokens a few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from inference.kv_pool import OutOfPages
+from inference.radix import Branch, Match, PrefixCache, common_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConfig:
+    """`max_batch_tokens` bounds the new tokens of a step, `max_running` the sequences in it.
+
+    `continuous_batching` off: a batch runs until all its members are done before the next is formed.
+    `chunked_prefill` off: a prompt is computed in one step, however long. `share_cold_prefixes` makes a request wait
+    while another computes a prefix that it can use.
+    """
+
+    max_batch_tokens: int = 256
+    max_running: int = 256
+    continuous_batching: bool = True
+    chunked_prefill: bool = True
+    share_cold_prefixes: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_batch_tokens < 1:
+            raise ValueError(f"max_batch_tokens must be at least 1, not {self.max_batch_tokens}")
+        if self.max_running < 1:
+            raise ValueError(f"max_running must be at least 1, not {self.max_running}")
+
+
+@dataclass(slots=True, eq=False)
+class SequenceState:
+    """A request as the scheduler sees it: tokens wanted, tokens computed, and the branch that holds their KV.
+
+    `arrival` orders the waiting line and survives a preemption.
+    """
+
+    arrival: int
+    tokens: list[int]
+    prompt_length: int
+    branch: Branch | None = None
+    cached_tokens: int | None = None  # found in the cache when first admitted
+    forwarded_tokens: int = 0
+    passes: int = 0
+    preemptions: int = 0
+    widest_batch: int = 0
+
+    @property
+    def computed(self) -> int:
+        return self.branch.length if self.branch else 0
+
+    @property
+    def pending(self) -> int:
+        """Tokens wanted and not computed."""
+        return len(self.tokens) - self.computed
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRows:
+    """`count` tokens of `sequence`, from position `start` on. `wants_logits`: the step catches up with its last
+    token, so its next one can be decided."""
+
+    sequence: SequenceState
+    start: int
+    count: int
+    wants_logits: bool
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Owns the waiting line and the running sequences; with the cache, it decides who gets which pages.
+
+    Invariant: a sequence waits without a branch or runs with one. A step with work schedules at least one token.
+    """
+
+    config: SchedulerConfig
+    cache: PrefixCache
+    waiting: list[SequenceState] = field(default_factory=list)
+    running: list[SequenceState] = field(default_factory=list)
+    preemptions: int = 0
+
+    def add(self, sequence: SequenceState) -> None:
+        """Put a new sequence at the end of the waiting line."""
+        self.waiting.append(sequence)
+
+    def remove(self, sequence: SequenceState) -> None:
+        """Take a sequence out, between steps, in whatever state it is. Its computed pages stay cached."""
+        if sequence.branch is not None:
+            self.cache.close(sequence.branch)
+            sequence.branch = None
+            self.running.remove(sequence)
+        else:
+            self.waiting.remove(sequence)
+
+    def schedule(self) -> list[ScheduledRows]:
+        """Plan one step and reserve its pages. Empty only if there is nothing to do."""
+        plan: list[ScheduledRows] = []
+        budget = self.config.max_batch_tokens
+        preempted = self.preemptions
+        budget = self._plan_running(plan, budget)
+        if self.preemptions == preempted and (self.config.continuous_batching or not self.running):
+            self._admit(plan, budget)
+        for rows in plan:
+            rows.sequence.passes += 1
+            rows.sequence.forwarded_tokens += rows.count
+            rows.sequence.widest_batch = max(rows.sequence.widest_batch, len(plan))
+        return plan
+
+    def commit(self, plan: Sequence[ScheduledRows]) -> None:
+        """The planned step was computed."""
+        for rows in plan:
+            assert rows.sequence.branch is not None
+            self.cache.commit(rows.sequence.branch)
+
+    def check_invariants(self) -> None:
+        """Assert what the class promises. For tests."""
+        assert all(sequence.branch is None for sequence in self.waiting)
+        assert all(sequence.branch is not None for sequence in self.running)
+        assert len(self.running) <= self.config.max_running
+        assert self.waiting == sorted(self.waiting, key=lambda s: s.arrival)
+        for sequence in self.running:
+            assert sequence.branch is not None
+            held = [token for node in sequence.branch.nodes for token in node.tokens]
+            assert held == sequence.tokens[: sequence.branch.length]
+            assert len(sequence.branch.nodes) == -(-len(held) // self.cache.page_size)
+        self.cache.check_invariants()
+
+    def _plan_running(self, plan: list[ScheduledRows], budget: int) -> int:
+        """Decoding sequences first, so that a long prompt does not hold them up; each kind by age."""
+        order = sorted(self.running, key=lambda s: (s.pending > 1, s.arrival))
+        for sequence in order:
+            if sequence.branch is None:  # preempted a moment ago for another
+                continue
+            count = self._share_of(sequence.pending, budget, plan)
+            if count == 0:
+                continue
+            while not self._extend(sequence, count):
+                planned = {id(rows.sequence) for rows in plan}
+                younger = [s for s in self.running if s.arrival > sequence.arrival and id(s) not in planned]
+                if younger:
+                    self._preempt(max(younger, key=lambda s: s.arrival))
+                elif plan or any(s.arrival < sequence.arrival for s in self.running):
+                    # The pages go to others first. Holding on to mine might starve them: give way unless they run.
+                    if not plan:
+                        self._preempt(sequence)
+                    count = 0
+                    break
+                else:
+                    raise AssertionError("a sequence that fits the pool alone found no page")
+            if count:
+                budget -= count
+                plan.append(self._rows(sequence, count))
+        return budget
+
+    def _admit(self, plan: list[ScheduledRows], budget: int) -> None:
+        """First come, first served, but a sequence that waits for another's prefix does not hold up the rest.
+
+        A static batch takes in all it can when it is formed; its members wait inside for their share of a step, and
+        share prefixes only with earlier batches.
+        """
+        continuous = self.config.continuous_batching
+        for sequence in list(self.waiting):
+            if len(self.running) >= self.config.max_running or (continuous and budget <= 0):
+                break
+            # At least one token is left to compute: its logits decide what comes next.
+            match = self.cache.match(sequence.tokens[:-1])
+            if continuous and self.config.share_cold_prefixes and self._is_being_computed(sequence, match):
+                continue
+            count = self._share_of(len(sequence.tokens) - match.length, budget, plan)
+            if continuous and count == 0:
+                break
+            branch = self._open(sequence, match)
+            if branch is None:
+                break
+            sequence.branch = branch
+            if sequence.cached_tokens is None:
+                sequence.cached_tokens = branch.length
+            self.waiting.remove(sequence)
+            self.running.append(sequence)
+            if count and self._extend(sequence, count):
+                budget -= count
+                plan.append(self._rows(sequence, count))
+
+    def _open(self, sequence: SequenceState, match: Match) -> Branch | None:
+        """A branch for the whole sequence if its pages can be had without preempting anyone, else None."""
+        try:
+            branch = self.cache.open_branch(match)
+        except OutOfPages:
+            return None
+        if self.cache.pages_to_extend(branch, len(sequence.tokens) - branch.length) > self.cache.available:
+            self.cache.close(branch)
+            return None
+        return branch
+
+    def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
+        """Whether a running prompt is about to give `sequence` a longer prefix than it can have now."""
+        for other in self.running:
+            assert other.branch is not None
+            if other.branch.computed >= other.prompt_length:
+                continue
+            agreed = common_prefix(sequence.tokens[:-1], other.tokens[: other.prompt_length])
+            if agreed > max(match.length, other.branch.computed):
+                return True
+        return False
+
+    def _share_of(self, pending: int, budget: int, plan: Sequence[ScheduledRows]) -> int:
+        """How many of `pending` tokens the step takes on."""
+        if self.config.chunked_prefill:
+            return min(pending, max(budget, 0))
+        return pending if pending <= budget or not plan else 0
+
+    def _extend(self, sequence: SequenceState, count: int) -> bool:
+        assert sequence.branch is not None
+        start = sequence.computed
+        try:
+            self.cache.extend(sequence.branch, sequence.tokens[start : start + count])
+        except OutOfPages:
+            return False
+        return True
+
+    def _rows(self, sequence: SequenceState, count: int) -> ScheduledRows:
+        end = sequence.computed  # the branch is already extended
+        return ScheduledRows(sequence, end - count, count, end == len(sequence.tokens))
+
+    def _preempt(self, sequence: SequenceState) -> None:
+        """Take the pages of a running sequence away; it waits again, and recomputes what is evicted meanwhile."""
+        assert sequence.branch is not None
+        self.cache.close(sequence.branch)
+        sequence.branch = None
+        self.running.remove(sequence)
+        at = next((i for i, other in enumerate(self.waiting) if other.arrival > sequence.arrival), len(self.waiting))
+        self.waiting.insert(at, sequence)
+        sequence.preemptions += 1
+        self.preemptions += 1

@@ -1,0 +1,85 @@
+"""The interface of attention over paged KV, and the choice of an implementation.
+
+Every implementation computes, for each query row at position p of its sequence, softmax(q k^T / sqrt(d)) v over the
+keys at positions 0..p of that sequence. Sequences that share a page list the same page number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ROW_TILE = 16
+"""Rows of a pass are padded to a multiple of this. On x86 a matrix product gives a row the same bits at every
+multiple of 8 rows, and other bits at 1, 2, 3, 5 and 7 (measured with MKL)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRows:
+    """The new tokens of one sequence in a step: `count` rows from `first_row` on, at positions `first_position`,
+    `first_position` + 1, ... `pages` holds at least the pages of positions 0 .. first_position + count - 1."""
+
+    first_row: int
+    count: int
+    first_position: int
+    pages: Sequence[int]
+
+
+class KVCache:
+    """The K and V of all layers, in pages.
+
+    Owns `k` and `v`, each a tensor a layer, [pages, kv_heads, page_size, head_dim]; which page belongs to whom is the pool's
+    business. Page 0 is the null page: padding rows write there and nobody reads it. Invariant: finite everywhere,
+    because a NaN behind a mask would leak (0 * NaN).
+    """
+
+    def __init__(
+        self,
+        layers: int,
+        pages: int,
+        kv_heads: int,
+        page_size: int,
+        head_dim: int,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.page_size = page_size
+        # K and V of all layers in one tensor, so that copying or clearing a page is one operation.
+        self._all = torch.zeros(2, layers, pages, kv_heads, page_size, head_dim, dtype=dtype, device=device)
+        self.k: list[Tensor] = list(self._all[0].unbind())
+        self.v: list[Tensor] = list(self._all[1].unbind())
+
+    def write(self, layer: int, slots: Tensor, k: Tensor, v: Tensor) -> None:
+        """Store k and v, both [rows, kv_heads, head_dim], at `slots` (int64 [rows]: page * page_size + offset)."""
+        page, offset = slots // self.page_size, slots % self.page_size
+        self.k[layer][page, :, offset] = k
+        self.v[layer][page, :, offset] = v
+
+    def copy_page(self, source: int, target: int, tokens: int) -> None:
+        """Give `target` the first `tokens` tokens of `source`, in every layer, and zeros after them."""
+        if source != target:
+            self._all[:, :, target, :, :tokens] = self._all[:, :, source, :, :tokens]
+        self._all[:, :, target, :, tokens:] = 0.0
+
+    def clear_page(self, page: int) -> None:
+        """Zero a page before its first use by a new owner."""
+        self._all[:, :, page] = 0.0
+
+
+class Attention(ABC):
+    """Attention over a KVCache. `plan` runs once a step on plain numbers, `attend` once a layer."""
+
+    @abstractmethod
+    def plan(self, sequences: Sequence[SequenceRows], rows: int, page_size: int) -> Any:
+        """Prepare a step of `rows` rows (padding included); rows that no sequence names are padding."""
+
+    @abstractmethod
+    def attend(self, q: Tensor, k_pages: Tensor, v_pages: Tensor, plan: Any) -> Tensor:
+        """q [rows, heads, head_dim], k_pages and v_pages [pages, kv_heads, page_size, head_dim] -> [rows, heads,
+        head_dim]. Rows of padding are finite and otherwise undefined."""

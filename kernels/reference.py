@@ -1,0 +1,40 @@
+"""Attention from its formula, in float64, one query row and one head at a time.
+
+Slow on purpose. The tests hold every other implementation to it, so it shares no helper with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from kernels.attention import Attention, SequenceRows
+
+
+class ReferenceAttention(Attention):
+    """softmax(q k^T / sqrt(d)) v over the keys at positions 0..p of the row's own sequence."""
+
+    def plan(self, sequences: Sequence[SequenceRows], rows: int, page_size: int) -> tuple[SequenceRows, ...]:
+        return tuple(sequences)
+
+    def attend(self, q: Tensor, k_pages: Tensor, v_pages: Tensor, plan: Sequence[SequenceRows]) -> Tensor:
+        heads, head_dim = q.shape[1], q.shape[2]
+        kv_heads, page_size = k_pages.shape[1], k_pages.shape[2]
+        out = torch.zeros(q.shape, dtype=torch.float64)
+        for sequence in plan:
+            for i in range(sequence.count):
+                row, position = sequence.first_row + i, sequence.first_position + i
+                for head in range(heads):
+                    kv_head = head // (heads // kv_heads)
+                    keys, values = [], []
+                    for p in range(position + 1):
+                        page = sequence.pages[p // page_size]
+                        keys.append(k_pages[page, kv_head, p % page_size].double())
+                        values.append(v_pages[page, kv_head, p % page_size].double())
+                    scores = torch.stack(keys) @ q[row, head].double() / math.sqrt(head_dim)
+                    weights = torch.exp(scores - scores.max())
+                    out[row, head] = (weights / weights.sum()) @ torch.stack(values)
+        return out.to(q.dtype)

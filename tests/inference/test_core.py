@@ -1,0 +1,412 @@
+"""The core on a simulated model: thousands of steps with preemption, eviction and cancellation in seconds.
+
+The simulated KV of a token is a hash of all tokens up to it. So the simulation notices at once when a page holds
+anything but what its owner believes, and every answer has one right value, computable without any engine.
+"""
+
+import random
+from collections import Counter
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inference.choices import ChoiceTrie
+from inference.core import EngineCore, Request
+from inference.deciders import ChoiceDecider, GenerateDecider
+from inference.errors import EngineFailedError, RequestTimeoutError, RequestTooLargeError
+from inference.radix import ClearPage
+from inference.scheduler import SchedulerConfig
+from inference.types import SamplingParams
+
+VOCAB = 12
+END = 0
+
+
+class Letters:
+    eos_ids = frozenset({END})
+
+    def decode(self, ids):
+        return "".join("abcdefghijkl"[i] for i in ids)
+
+
+def chain(state, token):
+    return hash((state, token))
+
+
+@cache
+def logits_of(state):
+    return torch.randn(VOCAB, generator=torch.Generator().manual_seed(state & 0xFFFFFFFF))
+
+
+class SimulatedModel:
+    """A StepRunner whose pages hold hashes, and which checks every page that a step reads."""
+
+    def __init__(self, pages, page_size):
+        self.page_size = page_size
+        self.kv = [[None] * page_size for _ in range(pages + 1)]
+        self.computed = Counter()  # how often each prefix was forwarded
+        self.fail_next = False
+
+    def run(self, operations, plan):
+        if self.fail_next:
+            self.fail_next = False
+            raise RuntimeError("no luck")
+        for operation in operations:
+            if isinstance(operation, ClearPage):
+                self.kv[operation.page] = [None] * self.page_size
+            else:
+                kept = self.kv[operation.source][: operation.tokens]
+                self.kv[operation.target] = kept + [None] * (self.page_size - operation.tokens)
+        outputs = []
+        for rows in plan:
+            pages = rows.sequence.branch.pages
+            state = 0
+            for position, token in enumerate(rows.sequence.tokens[: rows.start + rows.count]):
+                page, offset = pages[position // self.page_size], position % self.page_size
+                state = chain(state, token)
+                if position >= rows.start:
+                    assert self.kv[page][offset] is None, "a token is written twice"
+                    self.kv[page][offset] = state
+                    self.computed[state] += 1
+                else:
+                    assert self.kv[page][offset] == state, "a page does not hold its owner's tokens"
+            if rows.wants_logits:
+                outputs.append(logits_of(state))
+        return outputs
+
+
+def answer_alone(prompt, decider):
+    """What any engine must say: one request, no cache, no batch."""
+    verdict = decider.opening()
+    tokens = [*prompt, *verdict.append]
+    while verdict.finish is None:
+        state = 0
+        for token in tokens:
+            state = chain(state, token)
+        verdict = decider.decide(logits_of(state))
+        tokens += verdict.append
+    return result_of(decider)
+
+
+def result_of(decider):
+    if isinstance(decider, ChoiceDecider):
+        return (decider.node.choice, tuple(decider.path), decider.probability)
+    return (decider.text, tuple(decider.token_ids), decider.finish_reason)
+
+
+def generation(seed=0, max_tokens=6, **params):
+    return GenerateDecider(SamplingParams(max_tokens=max_tokens, **params), seed, Letters())
+
+
+CHOICES = [(1, 2), (1, 2, 3), (1, 3), (4,), (5, 6, 7, 8), (5, 6, 7, 9)]
+
+
+def choice(seed=0, temperature=1.0, jump_forward=True):
+    trie = ChoiceTrie.build(CHOICES, END)
+    return ChoiceDecider(
+        [str(c) for c in CHOICES], trie, temperature=temperature, seed=seed, jump_forward=jump_forward
+    )
+
+
+class World:
+    """A core on a simulated model, and the answers that came out of it."""
+
+    def __init__(self, pages=40, page_size=4, context_length=500, clock=None, prefix_cache=True, **config):
+        self.model = SimulatedModel(pages, page_size)
+        if not prefix_cache:
+            config["share_cold_prefixes"] = False
+        self.core = EngineCore(
+            self.model,
+            pages,
+            page_size,
+            context_length,
+            SchedulerConfig(**config),
+            prefix_cache,
+            **({"clock": clock} if clock else {}),
+        )
+        self.answers = {}
+        self.errors = {}
+
+    def submit(self, prompt, decider, **limits):
+        request = Request(list(prompt), decider, self._done, **limits)
+        self.core.add(request)
+        return request
+
+    def _done(self, request, error):
+        assert request not in self.answers
+        assert request not in self.errors
+        if error is None:
+            self.answers[request] = result_of(request.decider)
+        else:
+            self.errors[request] = error
+
+    def step(self):
+        before = self.core.metrics.steps
+        had_work = self.core.has_work
+        done = len(self.answers) + len(self.errors)
+        self.core.step()
+        self.core.check_invariants()
+        if had_work:  # progress: something was computed, or something ended
+            assert self.core.metrics.steps > before or len(self.answers) + len(self.errors) > done
+
+    def run(self):
+        steps = 0
+        while self.core.has_work:
+            self.step()
+            steps += 1
+            assert steps < 10_000, "no end in sight"
+        assert self.core.cache.locked == 0
+        return steps
+
+
+@pytest.mark.parametrize("prefix_cache", [True, False])
+@pytest.mark.parametrize("continuous_batching", [True, False])
+@pytest.mark.parametrize("chunked_prefill", [True, False])
+def test_every_answer_equals_the_answer_alone_through_thousands_of_random_steps(
+    prefix_cache, continuous_batching, chunked_prefill
+):
+    rng = random.Random(f"{prefix_cache}{continuous_batching}{chunked_prefill}")
+    world = World(
+        pages=24,
+        max_batch_tokens=10 if chunked_prefill else 40,
+        max_running=7,
+        prefix_cache=prefix_cache,
+        continuous_batching=continuous_batching,
+        chunked_prefill=chunked_prefill,
+    )
+    stems = [[rng.randrange(VOCAB) for _ in range(rng.randrange(4, 40))] for _ in range(6)]
+    twins, requests, cancelled = {}, [], set()
+    for _ in range(1500):
+        if rng.random() < 0.35 and len(requests) - len(world.answers) - len(cancelled) < 12:
+            stem = rng.choice(stems)
+            prompt = stem[: rng.randrange(1, len(stem) + 1)] + [rng.randrange(VOCAB) for _ in range(rng.randrange(9))]
+            seed, temperature = rng.randrange(1000), rng.choice([0.0, 0.7, 1.5])
+            if rng.random() < 0.5:
+                make = lambda s=seed, t=temperature: choice(s, t)  # noqa: E731
+            else:
+                n = rng.randrange(1, 30)
+                make = lambda s=seed, t=temperature, n=n: generation(s, n, temperature=t, ignore_eos=n > 15)  # noqa: E731
+            request = world.submit(prompt, make())
+            requests.append(request)
+            twins[request] = (prompt, make)
+        if rng.random() < 0.05 and requests:
+            victim = rng.choice(requests)
+            if not victim.done:
+                world.core.cancel(victim)
+                world.core.check_invariants()
+                cancelled.add(victim)
+        if world.core.has_work:
+            world.step()
+    world.run()
+    assert not world.errors
+    assert cancelled
+    assert len(world.answers) == len(requests) - len(cancelled) > 150
+    for request, got in world.answers.items():
+        prompt, make = twins[request]
+        assert got == answer_alone(prompt, make())
+    stats = world.core.stats()
+    assert stats.preemptions > 0, "the pool was meant to run out"
+    if prefix_cache:
+        assert stats.evicted_pages > 0, "the cache was meant to overflow"
+        assert stats.cached_tokens > 0
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    actions=st.lists(
+        st.one_of(
+            st.tuples(st.just("submit"), st.integers(0, 5), st.integers(1, 30), st.integers(1, 8)),
+            st.tuples(st.just("cancel"), st.integers(0, 30)),
+            st.tuples(st.just("step")),
+            st.tuples(st.just("fail")),
+        ),
+        max_size=60,
+    ),
+    pages=st.integers(10, 16),
+    page_size=st.integers(1, 5),
+    budget=st.integers(1, 12),
+)
+def test_no_sequence_of_calls_breaks_an_invariant(actions, pages, page_size, budget):
+    world = World(pages=pages * 5 // page_size, page_size=page_size, max_batch_tokens=budget, max_running=5)
+    requests = []
+    for action in actions:
+        match action:
+            case ("submit", stem, length, new):
+                requests.append(world.submit([(stem * 7 + i // 3) % VOCAB for i in range(length)], generation(stem, new)))
+            case ("cancel", which) if requests:
+                world.core.cancel(requests[which % len(requests)])
+            case ("step",):
+                world.step()
+            case ("fail",) if world.core.has_work:
+                world.model.fail_next = True
+                world.step()
+        world.core.check_invariants()
+    world.model.fail_next = False
+    world.run()
+    for request, got in world.answers.items():
+        assert got == answer_alone(request.prompt, generation(request.decider.seed, request.decider.max_new_tokens))
+    assert all(isinstance(error, EngineFailedError) for error in world.errors.values())
+
+
+def test_cold_requests_with_one_prefix_compute_it_once():
+    world = World(pages=400, page_size=16, context_length=2000, max_batch_tokens=256)
+    prefix = [i * 5 % VOCAB for i in range(1000)]
+    for i in range(32):
+        world.submit([*prefix, i % VOCAB, i // VOCAB, 1], generation(i, 3))
+    world.run()
+    assert len(world.answers) == 32
+    assert max(world.model.computed.values()) == 1
+    stats = world.core.stats()
+    assert stats.forwarded_tokens <= 1000 + 32 * (3 + 2)
+    assert stats.preemptions == 0
+
+
+def test_equal_prompts_are_computed_once_but_for_the_token_that_decides():
+    world = World(page_size=4)
+    for _ in range(3):
+        for _ in range(5):
+            world.submit(range(12), generation(max_tokens=1))
+        world.run()
+    # A prompt that is cached whole still forwards its last token: its logits decide what comes next.
+    assert world.core.stats().forwarded_tokens == 12 + 14
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 8])
+def test_a_prompt_repeated_exactly_gives_the_same_answer_at_every_page_border(length):
+    world = World(page_size=4)
+    first = world.submit(range(length), generation())
+    world.run()
+    again = world.submit(range(length), generation())
+    world.run()
+    assert world.answers[first] == world.answers[again]
+    assert again.usage().cached_tokens == length - 1
+
+
+@pytest.mark.parametrize("after_steps", range(12))
+def test_a_request_cancelled_in_any_state_returns_its_pages_and_changes_nobody(after_steps):
+    world = World(pages=12, max_batch_tokens=4, max_running=3)
+    keep = [world.submit([1, 2, 3, 4, 5, i], generation(i, 8, ignore_eos=True)) for i in range(3)]
+    victim = world.submit([1, 2, 3, 4, 5, 6, 7], generation(9, 8, ignore_eos=True))
+    for _ in range(after_steps):
+        world.step()
+    world.core.cancel(victim)
+    world.core.cancel(victim)
+    world.core.check_invariants()
+    world.run()
+    assert victim not in world.answers
+    for i, request in enumerate(keep):
+        assert world.answers[request] == answer_alone(request.prompt, generation(i, 8, ignore_eos=True))
+
+
+def test_a_request_cancelled_before_it_starts_computes_nothing():
+    world = World()
+    world.core.cancel(world.submit(range(20), generation()))
+    world.step()
+    assert not world.model.computed
+
+
+def test_a_failed_step_fails_its_requests_and_the_next_ones_are_right():
+    world = World(max_running=1)
+    first, second = world.submit(range(9), generation()), world.submit(range(9), generation())
+    world.step()
+    world.model.fail_next = True
+    world.step()
+    assert isinstance(world.errors[first].__cause__, RuntimeError)
+    world.run()
+    assert world.answers[second] == answer_alone(range(9), generation())
+
+
+def test_what_can_never_fit_fails_alone_and_says_the_numbers():
+    world = World(pages=5, page_size=4, context_length=30)
+    fine = world.submit(range(8), generation())
+    pool = world.submit([1] * 18, generation(max_tokens=3))
+    context = world.submit([1] * 30, generation(max_tokens=1))
+    world.run()
+    assert fine in world.answers
+    assert isinstance(world.errors[pool], RequestTooLargeError)
+    assert str(world.errors[pool]) == (
+        "18 prompt tokens and up to 3 new ones need 6 KV pages of 4 tokens; the pool has 5 in all"
+    )
+    assert str(world.errors[context]) == "30 prompt tokens and up to 1 new ones exceed the model's context of 30 tokens"
+
+
+def test_the_largest_request_that_fits_runs_to_its_end_beside_others():
+    world = World(pages=5, page_size=4)
+    small = [world.submit([i, 1, 2], generation(i, 4)) for i in range(4)]
+    large = world.submit([7] * 12, generation(1, 8, ignore_eos=True))
+    world.run()
+    assert {*small, large} == set(world.answers)
+
+
+def test_requests_that_wait_or_run_too_long_are_told_so():
+    now = [0.0]
+    world = World(max_running=1, clock=lambda: now[0])
+    running = world.submit(range(3), generation(max_tokens=50, ignore_eos=True), total_limit_s=5.0)
+    waiting = world.submit(range(3), generation(), wait_limit_s=2.0)
+    world.step()
+    now[0] = 3.0
+    world.step()
+    assert isinstance(world.errors[waiting], RequestTimeoutError)
+    assert "the limit is 2 s" in str(world.errors[waiting])
+    now[0] = 6.0
+    world.step()
+    assert "took 6.0 s; the limit is 5 s" in str(world.errors[running])
+    assert not world.core.has_work
+
+
+def test_decoding_goes_on_while_a_long_prompt_is_computed():
+    world = World(pages=100, max_batch_tokens=8, context_length=1000)
+    short = world.submit([1], generation(0, 10, ignore_eos=True))
+    world.step()
+    world.submit([2] * 200, generation())
+    for _ in range(9):
+        world.step()
+    assert short in world.answers
+
+
+def test_a_static_batch_runs_until_its_longest_member_is_done():
+    def steps_until(continuous):
+        world = World(pages=200, max_running=2, continuous_batching=continuous)
+        world.submit([1], generation(0, 1))
+        world.submit([2], generation(0, 9, ignore_eos=True))
+        third = world.submit([3], generation(0, 1))
+        steps = 0
+        while third not in world.answers:
+            world.step()
+            steps += 1
+        return steps
+
+    assert (steps_until(True), steps_until(False)) == (2, 10)
+
+
+def test_forced_tokens_take_no_step_of_their_own_and_change_no_choice():
+    for seed in range(20):
+        fast, slow = World(), World()
+        a = fast.submit(range(5), choice(seed))
+        b = slow.submit(range(5), choice(seed, jump_forward=False))
+        fast_steps, slow_steps = fast.run(), slow.run()
+        assert fast.answers[a] == slow.answers[b]
+        assert fast_steps <= slow_steps
+        assert slow_steps == len(slow.answers[b][1])
+
+
+def test_a_single_choice_needs_no_model():
+    world = World()
+    trie = ChoiceTrie.build([(3, 4, 5)], END)
+    request = world.submit(range(5), ChoiceDecider(["x"], trie, temperature=1.0, seed=0, jump_forward=True))
+    assert world.answers[request] == (0, (3, 4, 5), 1.0)
+    assert not world.core.has_work
+
+
+def test_cached_tokens_are_counted_once_whatever_happens_to_the_request():
+    world = World(pages=8, page_size=4, max_batch_tokens=8)
+    for i in range(5):
+        world.submit([1, 2, 3, 4, i, i], generation(i, 14, ignore_eos=True))
+    world.run()
+    stats = world.core.stats()
+    assert stats.preemptions > 0
+    assert stats.prompt_tokens == 5 * 6
+    assert stats.cached_tokens <= 4 * 4

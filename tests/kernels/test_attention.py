@@ -1,0 +1,98 @@
+"""The attention that runs, held to the formula, and to itself in any company."""
+
+import itertools
+
+import pytest
+import torch
+
+from kernels.attention import KVCache, SequenceRows
+from kernels.cpu import CpuAttention
+from kernels.reference import ReferenceAttention
+
+HEADS, KV_HEADS, DIM = 6, 2, 32
+
+
+def filled_cache(pages: int, page_size: int, *, kv_heads: int = KV_HEADS, dim: int = DIM) -> KVCache:
+    cache = KVCache(1, pages, kv_heads, page_size, dim)
+    generator = torch.Generator().manual_seed(1)
+    for tensor in (cache.k[0], cache.v[0]):
+        tensor.copy_(torch.randn(tensor.shape, generator=generator))
+    return cache
+
+
+def queries(rows: int, *, heads: int = HEADS, dim: int = DIM, seed: int = 2) -> torch.Tensor:
+    return torch.randn(rows, heads, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def attend(attention, q, cache, sequences):
+    plan = attention.plan(sequences, q.shape[0], cache.page_size)
+    return attention.attend(q, cache.k[0], cache.v[0], plan)
+
+
+@pytest.mark.parametrize("page_size", [4, 16])
+def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size):
+    shared = [5, 6, 7]
+    sequences = [
+        SequenceRows(0, 3 * page_size + 2, 0, [*shared, 9]),  # a whole prompt, ragged end
+        SequenceRows(3 * page_size + 2, 1, 3 * page_size, [*shared, 2]),  # decode at a page border
+        SequenceRows(3 * page_size + 3, 1, 3 * page_size + 1, [*shared, 3]),
+        SequenceRows(3 * page_size + 4, 2, page_size - 1, [10, 1]),  # crosses a border
+        SequenceRows(3 * page_size + 6, 1, 0, [4]),
+    ]
+    cache, q = filled_cache(12, page_size), queries(3 * page_size + 12)
+    got = attend(CpuAttention(), q, cache, sequences)
+    want = attend(ReferenceAttention(), q, cache, sequences)
+    used = 3 * page_size + 7
+    torch.testing.assert_close(got[:used], want[:used], rtol=1e-5, atol=1e-5)
+    assert torch.isfinite(got).all()
+
+
+def test_a_row_has_the_same_bits_alone_and_in_company_whoever_shares_its_pages():
+    page_size, heads, kv_heads, dim = 64, 9, 3, 64
+    cache = filled_cache(60, page_size, kv_heads=kv_heads, dim=dim)
+    prefix = list(range(1, 9))
+    strangers = [SequenceRows(1 + i, 1, 8 * page_size + 7 * i % 64, [*prefix, 20 + i]) for i in range(15)]
+    me = SequenceRows(0, 1, 8 * page_size + 5, [*prefix, 19])
+    q = queries(32, heads=heads, dim=dim)
+    alone = attend(CpuAttention(), q[:16], cache, [me])[0]
+    for n in range(16):
+        company = attend(CpuAttention(), q, cache, [me, *strangers[:n]])[0]
+        assert torch.equal(alone, company), f"with {n} strangers"
+
+
+def test_a_prompt_has_the_same_bits_whole_and_in_chunks():
+    page_size, heads, kv_heads, dim = 16, 9, 3, 64
+    cache = filled_cache(20, page_size, kv_heads=kv_heads, dim=dim)
+    pages = list(range(1, 11))
+    q = queries(160, heads=heads, dim=dim)
+    whole = attend(CpuAttention(), q, cache, [SequenceRows(0, 150, 0, pages)])[:150]
+    for cuts in ([0, 1, 2, 5, 150], [0, 64, 128, 150], [0, 149, 150]):
+        for start, end in itertools.pairwise(cuts):
+            part = torch.zeros_like(q)
+            part[: end - start] = q[start:end]
+            got = attend(CpuAttention(), part, cache, [SequenceRows(0, end - start, start, pages)])
+            assert torch.equal(got[: end - start], whole[start:end]), (start, end)
+
+
+def test_what_a_page_holds_behind_the_mask_does_not_matter():
+    cache = filled_cache(4, 16)
+    q = queries(16)
+    sequences = [SequenceRows(0, 1, 4, [2])]
+    before = attend(CpuAttention(), q, cache, sequences)[0]
+    cache.k[0][2, :, 5:] = 1e30
+    cache.v[0][2, :, 5:] = -1e30
+    assert torch.equal(before, attend(CpuAttention(), q, cache, sequences)[0])
+
+
+def test_written_tokens_are_read_back_from_copied_pages_and_cleared_pages_are_zero():
+    cache = KVCache(2, 4, KV_HEADS, 4, DIM)
+    k, v = torch.randn(2, 3, KV_HEADS, DIM)
+    for layer in range(2):
+        cache.write(layer, torch.tensor([4, 5, 6]), k, v)
+    cache.copy_page(1, 2, 2)
+    assert torch.equal(cache.k[1][2, :, :2].transpose(0, 1), k[:2])
+    assert torch.equal(cache.v[0][2, :, :2].transpose(0, 1), v[:2])
+    assert cache.k[0][2, :, 2:].abs().sum() == 0
+    cache.clear_page(1)
+    cache.clear_page(2)
+    assert all(t[1:3].abs().sum() == 0 for t in (*cache.k, *cache.v))
