@@ -127,7 +127,7 @@ class Agent(ABC):
         """Content hash of the prompt template, if the agent has one; stored with every game."""
         return None
 
-    async def start(self) -> None:
+    async def start(self) -> None:  # noqa: B027 - most agents have nothing to do here
         """Make ready before the first clock starts: load, warm a prompt, launch a process."""
 
     @abstractmethod
@@ -135,5 +135,5 @@ class Agent(ABC):
         """Choose a move. Raises InfrastructureError for what is not the agent's fault; any other exception is a
         crash of the agent."""
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027
         """Release what `start` took. Called once, on every way out."""

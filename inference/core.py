@@ -24,6 +24,14 @@ from inference.scheduler import ScheduledRows, Scheduler, SchedulerConfig, Seque
 from inference.types import EngineStats, Timing, Usage
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds that a request may wait for admission, and take in all. None is without limit."""
+
+    wait_s: float | None = None
+    total_s: float | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """One request in the core. `on_progress` runs in the step loop after each decided token, `on_done` once at the
@@ -33,8 +41,7 @@ class Request:
     decider: Decider
     on_done: Callable[[Request, InferenceError | None], None]
     on_progress: Callable[[Request], None] | None = None
-    wait_limit_s: float | None = None
-    total_limit_s: float | None = None
+    limits: Limits = Limits()
     sequence: SequenceState | None = None
     submitted_at: float = 0.0
     admitted_at: float | None = None
@@ -228,10 +235,11 @@ class EngineCore:
         now = self.clock()
         for request in list(self._requests.values()):
             age = now - request.submitted_at
-            if request.admitted_at is None and request.wait_limit_s is not None and age > request.wait_limit_s:
-                self._fail(request, RequestTimeoutError(f"waited {age:.1f} s; the limit is {request.wait_limit_s:g} s"))
-            elif request.total_limit_s is not None and age > request.total_limit_s:
-                self._fail(request, RequestTimeoutError(f"took {age:.1f} s; the limit is {request.total_limit_s:g} s"))
+            wait_s, total_s = request.limits.wait_s, request.limits.total_s
+            if request.admitted_at is None and wait_s is not None and age > wait_s:
+                self._fail(request, RequestTimeoutError(f"waited {age:.1f} s; the limit is {wait_s:g} s"))
+            elif total_s is not None and age > total_s:
+                self._fail(request, RequestTimeoutError(f"took {age:.1f} s; the limit is {total_s:g} s"))
 
     def _finish(self, request: Request) -> None:
         self._forget(request)

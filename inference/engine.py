@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 
 from inference.choices import ChoiceTrie, TrieNode
-from inference.core import EngineCore, Request
+from inference.core import EngineCore, Limits, Request
 from inference.deciders import ChoiceDecider, Decider, GenerateDecider, TargetDecider
 from inference.errors import (
     EngineClosedError,
@@ -207,7 +207,7 @@ class Engine:
             progress(request)
             self._outbox[loop].append(lambda: pieces.put_nowait(error))
 
-        request = Request(self._prompt_ids(prompt), decider, done, progress, **self._limits(timeout_s))
+        request = Request(self._prompt_ids(prompt), decider, done, progress, self._limits(timeout_s))
         self._submit(request)
         try:
             while True:
@@ -266,10 +266,7 @@ class Engine:
                     logprobs[node.choice] = logprob
             deciders = [TargetDecider(list(node.children)) for node, _, _ in inner]
             requests = await _all_or_first_error(
-                [
-                    self._answer(path, decider, timeout_s)
-                    for (_, path, _), decider in zip(inner, deciders, strict=True)
-                ]
+                [self._answer(path, decider, timeout_s) for (_, path, _), decider in zip(inner, deciders, strict=True)]
             )
             usages += [request.usage() for request in requests]
             if first is None:
@@ -318,9 +315,9 @@ class Engine:
         tokenizer = self.model.tokenizer
         return ChoiceTrie.build(tokenizer.encode_choices(ids, choices), tokenizer.end_of_turn_id)
 
-    def _limits(self, timeout_s: float | None) -> dict[str, float | None]:
+    def _limits(self, timeout_s: float | None) -> Limits:
         totals = [limit for limit in (timeout_s, self.config.max_run_s) if limit is not None]
-        return {"wait_limit_s": self.config.max_wait_s, "total_limit_s": min(totals, default=None)}
+        return Limits(wait_s=self.config.max_wait_s, total_s=min(totals, default=None))
 
     async def _answer(self, ids: Sequence[int], decider: Decider, timeout_s: float | None) -> Request:
         """Submit a request and wait for its end."""
@@ -330,7 +327,7 @@ class Engine:
         def done(request: Request, error: InferenceError | None) -> None:
             self._outbox[loop].append(lambda: _settle(future, request, error))
 
-        request = Request(ids, decider, done, **self._limits(timeout_s))
+        request = Request(ids, decider, done, limits=self._limits(timeout_s))
         self._submit(request)
         try:
             return await future

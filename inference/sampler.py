@@ -1,7 +1,7 @@
 """From logits to a token: float64, no generator to carry along.
 
-Random numbers come from a counter keyed by (seed, index), so that a request draws the same ones whatever runs beside it,
-and again after a preemption.
+Random numbers come from a counter keyed by (seed, index), so that a request draws the same ones whatever runs beside
+it, and again after a preemption.
 """
 
 from __future__ import annotations

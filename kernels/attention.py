@@ -33,9 +33,9 @@ class SequenceRows:
 class KVCache:
     """The K and V of all layers, in pages.
 
-    Owns `k` and `v`, each a tensor a layer, [pages, kv_heads, page_size, head_dim]; which page belongs to whom is the pool's
-    business. Page 0 is the null page: padding rows write there and nobody reads it. Invariant: finite everywhere,
-    because a NaN behind a mask would leak (0 * NaN).
+    Owns `k` and `v`, each a tensor a layer, [pages, kv_heads, page_size, head_dim]; which page belongs to whom is the
+    pool's business. Page 0 is the null page: padding rows write there and nobody reads it. Invariant: finite
+    everywhere, because a NaN behind a mask would leak (0 * NaN).
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inference.choices import ChoiceTrie
-from inference.core import EngineCore, Request
+from inference.core import EngineCore, Limits, Request
 from inference.deciders import ChoiceDecider, GenerateDecider
 from inference.errors import EngineFailedError, RequestTimeoutError, RequestTooLargeError
 from inference.radix import ClearPage
@@ -106,9 +106,7 @@ CHOICES = [(1, 2), (1, 2, 3), (1, 3), (4,), (5, 6, 7, 8), (5, 6, 7, 9)]
 
 def choice(seed=0, temperature=1.0, jump_forward=True):
     trie = ChoiceTrie.build(CHOICES, END)
-    return ChoiceDecider(
-        [str(c) for c in CHOICES], trie, temperature=temperature, seed=seed, jump_forward=jump_forward
-    )
+    return ChoiceDecider([str(c) for c in CHOICES], trie, temperature=temperature, seed=seed, jump_forward=jump_forward)
 
 
 class World:
@@ -235,7 +233,9 @@ def test_no_sequence_of_calls_breaks_an_invariant(actions, pages, page_size, bud
     for action in actions:
         match action:
             case ("submit", stem, length, new):
-                requests.append(world.submit([(stem * 7 + i // 3) % VOCAB for i in range(length)], generation(stem, new)))
+                requests.append(
+                    world.submit([(stem * 7 + i // 3) % VOCAB for i in range(length)], generation(stem, new))
+                )
             case ("cancel", which) if requests:
                 world.core.cancel(requests[which % len(requests)])
             case ("step",):
@@ -344,8 +344,8 @@ def test_the_largest_request_that_fits_runs_to_its_end_beside_others():
 def test_requests_that_wait_or_run_too_long_are_told_so():
     now = [0.0]
     world = World(max_running=1, clock=lambda: now[0])
-    running = world.submit(range(3), generation(max_tokens=50, ignore_eos=True), total_limit_s=5.0)
-    waiting = world.submit(range(3), generation(), wait_limit_s=2.0)
+    running = world.submit(range(3), generation(max_tokens=50, ignore_eos=True), limits=Limits(total_s=5.0))
+    waiting = world.submit(range(3), generation(), limits=Limits(wait_s=2.0))
     world.step()
     now[0] = 3.0
     world.step()

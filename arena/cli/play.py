@@ -1,0 +1,255 @@
+"""`arena play`: many games at once, live on the screen, every move recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from arena.cli.options import console, db_option, echo_json, json_option
+from arena.config import (
+    EngineSettings,
+    RunConfig,
+    build_config,
+    config_file,
+    contradictions,
+    read_config_file,
+    stored_config,
+)
+from arena.errors import UsageError
+
+if TYPE_CHECKING:
+    from click.decorators import FC
+
+    from arena.lineup import Lineup
+    from arena.live.terminal import Screen
+    from arena.runner import RunResult
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = 130
+"""Exit code of a run that was stopped before its last game ended, as a shell gives after Ctrl-C."""
+
+
+def _switch(technique: str, what: str) -> Callable[[FC], FC]:
+    name = technique.replace("_", "-")
+    return click.option(f"--no-{name}", technique, flag_value=False, default=None, type=bool, help=what)
+
+
+@click.command()
+@click.option("--agents", type=int, metavar="N", help="Agents, an even number: N/2 games at once.  [default: 2]")
+@click.option(
+    "--agent",
+    multiple=True,
+    metavar="SPEC",
+    help="Who plays, such as llm, llm:temperature=0.7, random, python:./mine.py:Mine. Repeatable; the specs are "
+    "dealt to the agents in turn.  [default: llm]",
+)
+@click.option("--games", type=int, metavar="N", help="Games in all.  [default: one round, half the agents]")
+@click.option("--concurrency", type=int, metavar="N", help="Games at once.  [default: half the agents]")
+@click.option("--game", metavar="NAME", help="What is played.  [default: chess]")
+@click.option("--fen", help="Position that every game starts from.")
+@click.option("--max-plies", type=int, metavar="N", help="A game this long is a draw.  [default: 200]")
+@click.option("--seed", type=int, help="Makes the run repeatable.  [default: drawn at random, and printed]")
+@click.option("--temperature", type=float, help="Of llm agents whose spec has none.  [default: 1.0]")
+@click.option("--legality", metavar="POLICY", help="constrained, retry:N or free, likewise.  [default: constrained]")
+@click.option("--move-timeout", type=float, metavar="SECONDS", help="Longer loses the game.  [default: 60]")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    metavar="[RUN]",
+    help="Go on with a run, by name or number; without one, the last that is not finished.",
+)
+@click.option("--model", metavar="MODEL", help="Name, folder, Hugging Face id or .gguf.  [default: smollm2-135m]")
+@click.option("--threads", type=int, metavar="N", help="Processor threads of the engine.")
+@click.option("--kv-memory", "kv_memory_mb", type=int, metavar="MIB", help="Memory of the KV cache.  [default: 1024]")
+@click.option("--page-size", type=int, metavar="N", help="Tokens a KV page.  [default: 64]")
+@click.option("--max-batch-tokens", type=int, metavar="N", help="New tokens a step.  [default: 256]")
+@click.option("--max-batch", type=int, metavar="N", help="Sequences a step; 1 serves one by one.  [default: 256]")
+@_switch("prefix_cache", "Compute every prompt from its first token.")
+@_switch("continuous_batching", "A batch runs until all of its requests are done.")
+@_switch("chunked_prefill", "Prompts are not split over steps.")
+@_switch("jump_forward", "Forced tokens are decoded one by one.")
+@db_option
+@json_option
+@click.option("--plain", is_flag=True, help="Progress as lines, on a terminal too.")
+@click.option("--verbose", is_flag=True, help="Say more about what goes on.")
+@click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the whole log to this file.")
+def command(
+    db: str,
+    as_json: bool,
+    plain: bool,
+    verbose: bool,
+    log_file: Path | None,
+    resume: str | None,
+    **asked: Any,
+) -> None:
+    """Play games between agents, live on the screen.
+
+    Agents are paired into games that run at the same time; each round of games comes twice, with colours swapped.
+    Ctrl-C finishes the running games, a second one stops at once: either way nothing that was played is lost, and
+    --resume goes on.
+    """
+    flags = _given(asked)
+    run_id: int | None = None
+    if resume is None:
+        config = build_config(flags, read_config_file(config_file()))
+    else:
+        run_id, config = _stored(db, resume, flags)
+    source = click.get_current_context().get_parameter_source("db")
+    result = _play(config, db, run_id=run_id, to_stderr=as_json, plain=plain, verbose=verbose, log_file=log_file)
+    _tell(result, db, as_json=as_json, name_db=source is ParameterSource.COMMANDLINE)
+    if result.status != "finished":
+        sys.exit(INTERRUPTED)
+
+
+def _given(asked: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for on the command line, as RunConfig fields; what was left out is missing."""
+    given = {name: value for name, value in asked.items() if value is not None and value != ()}
+    engine = {name: given.pop(name) for name in EngineSettings.model_fields if name in given}
+    return {**given, **({"engine": engine} if engine else {})}
+
+
+def _stored(db: str, resume: str, flags: dict[str, Any]) -> tuple[int, RunConfig]:
+    """The run to resume and its configuration. Raises UsageError if `flags` ask for something else."""
+    from arena.runner import unfinished_run
+    from arena.store.database import Database
+
+    with Database.open(db, create=False) as database:
+        run = unfinished_run(database, _run_key(resume))
+    config = stored_config(run.new.config)
+    if found := contradictions(flags, config):
+        raise UsageError(f"run {run.name} cannot be resumed with {', '.join(found)}: leave it out, or start a new run")
+    concurrency = build_config({"concurrency": flags.get("concurrency", config.concurrency)}).concurrency
+    return run.run_id, config.model_copy(update={"concurrency": concurrency})
+
+
+def _run_key(text: str) -> int | str | None:
+    return int(text) if text.isdecimal() else text or None
+
+
+def _play(
+    config: RunConfig,
+    db: str,
+    *,
+    run_id: int | None,
+    to_stderr: bool,
+    plain: bool,
+    verbose: bool,
+    log_file: Path | None,
+) -> RunResult:
+    from rich.console import Console
+
+    from arena.lineup import Lineup
+    from arena.runner import play, resume
+
+    lineup = Lineup(config)
+    screen = _screen(Console(stderr=to_stderr), plain=plain)
+    with _logging(screen, verbose=verbose, log_file=log_file):
+        _warn_of_repeats(lineup)
+        _load(lineup)
+        with screen:
+            if run_id is None:
+                return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
+            return asyncio.run(resume(run_id, db=db, readers=(screen,), lineup=lineup))
+
+
+def _screen(console: Any, *, plain: bool) -> Screen:
+    from arena.live.terminal import LiveScreen, PlainProgress
+
+    if plain or not console.is_terminal or console.is_dumb_terminal:
+        return PlainProgress(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+    return LiveScreen(console)
+
+
+def _load(lineup: Lineup) -> None:
+    """Starts the engine outside the event loop, so that Ctrl-C stops it at any moment."""
+    progress = _Progress()
+    try:
+        lineup.start_engine(progress.tell)
+    except BaseException:
+        lineup.close_engine()
+        raise
+    finally:
+        progress.end()
+
+
+class _Progress:
+    """Lines about loading, on stderr: on a terminal each replaces the one before, elsewhere one for each stage."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._stage = ""
+
+    def tell(self, line: str) -> None:
+        stage = line.partition(":")[0]
+        if self._live:
+            click.echo(f"\r\x1b[K{line}", err=True, nl=False)
+        elif stage != self._stage:
+            click.echo(line, err=True)
+        self._stage = stage
+
+    def end(self) -> None:
+        if self._live and self._stage:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _warn_of_repeats(lineup: Lineup) -> None:
+    repeats = lineup.repeats()
+    if repeats:
+        logger.warning(
+            "%d of %d games will repeat another move for move: equal agents at temperature 0 from one position. "
+            "Give them a temperature, other prompts or another --fen.",
+            repeats,
+            lineup.config.games,
+        )
+
+
+@contextmanager
+def _logging(screen: Screen, *, verbose: bool, log_file: Path | None) -> Iterator[None]:
+    """Warnings (with `verbose`, more) go to the screen, everything to the log file."""
+    from arena.live.terminal import NoticeHandler
+
+    root = logging.getLogger()
+    handlers: list[logging.Handler] = [NoticeHandler(screen)]
+    handlers[0].setLevel(logging.INFO if verbose else logging.WARNING)
+    if log_file is not None:
+        try:
+            handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
+        except OSError as error:
+            raise UsageError(f"--log-file {log_file}: {error.strerror}") from error
+        handlers[1].setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    level = root.level
+    root.setLevel(logging.DEBUG if log_file else handlers[0].level)
+    for handler in handlers:
+        root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        for handler in handlers:
+            root.removeHandler(handler)
+            handler.close()
+
+
+def _tell(result: RunResult, db: str, *, as_json: bool, name_db: bool) -> None:
+    from arena.live import report
+    from arena.store.database import Database
+    from arena.store.summary import run_summary
+
+    with Database.open(db, create=False) as database:
+        summary = run_summary(database, result.run_id)
+    if as_json:
+        echo_json(report.as_json(result, summary, db))
+        return
+    out = console()
+    for piece in report.report(result, summary, db, name_db=name_db):
+        out.print(piece)

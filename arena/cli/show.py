@@ -1,0 +1,188 @@
+"""`arena show`: one recorded game, its board, and how each move was chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from arena.cli.options import console, db_option, echo_json, game_id, json_option
+from arena.errors import StoreError, UsageError
+from arena.printable import printable
+
+if TYPE_CHECKING:
+    from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
+    from games.base import Position, Side
+
+LINE_WIDTH = 88
+
+
+@click.command("show")
+@click.argument("game", type=game_id)
+@click.option("--ply", type=click.IntRange(min=0), help="The position after this ply (0: the start), and its move.")
+@db_option
+@json_option
+def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
+    """Show game GAME: board, moves, how each was chosen."""
+    from arena.store.database import Database
+    from arena.store.queries import game_detail
+
+    with Database.open(db, create=False) as database:
+        detail = game_detail(database, game)
+    if ply is not None and ply > detail.plies:
+        raise UsageError(f"game {game} has plies 0 to {detail.plies}, not {ply}")
+    shown = detail.plies if ply is None else ply
+    position = _position(detail, shown)
+    if as_json:
+        where = {"ply": shown, "fen": position.fen, "text": position.text()}
+        echo_json(
+            {**{field.name: getattr(detail, field.name) for field in dataclasses.fields(detail)}, "position": where}
+        )
+        return
+    for line in _header(detail):
+        click.echo(line)
+    click.echo(f"\n{position.text()}\n\nAfter ply {shown}: {position.fen}")
+    if ply is None:
+        _print_moves(detail)
+    elif ply > 0:
+        _print_move(detail.moves[ply - 1])
+    if shown == detail.plies:
+        _print_attempts(f"Ply {detail.plies + 1} got no move:", detail.open_attempts)
+
+
+def sides(game: str) -> dict[Side, str]:
+    """Display names of the sides of a recorded game. Raises UsageError for rules that are not installed."""
+    from games import get_game
+    from games.base import UnknownGameError
+
+    try:
+        return get_game(game).sides
+    except UnknownGameError as error:
+        raise UsageError(str(error)) from error
+
+
+def _position(detail: GameDetail, ply: int) -> Position:
+    from games import get_game
+    from games.base import IllegalMoveError, InvalidPositionError
+
+    sides(detail.game)
+    moves = [move.move for move in detail.moves[:ply]]
+    try:
+        return get_game(detail.game).position(detail.initial_fen, moves)
+    except (IllegalMoveError, InvalidPositionError) as error:
+        raise StoreError(f"game {detail.game_id} cannot be replayed from the record: {error}") from error
+
+
+def _header(detail: GameDetail) -> Iterable[str]:
+    names = sides(detail.game)
+    yield printable(
+        f"Game {detail.game_id} of run {detail.run}: "
+        f"{detail.white} ({names['first']}) - {detail.black} ({names['second']})"
+    )
+    facts = [detail.game, f"seed {detail.seed}"]
+    facts += [f"pair {detail.pair}"] if detail.pair is not None else []
+    facts += [f"opening {detail.opening}"] if detail.opening else []
+    facts += [f"replay {detail.replay}"] if detail.replay else []
+    facts += [f"model {detail.model}"] if detail.model else []
+    facts += [f"started {detail.started_at:%Y-%m-%d %H:%M:%S} UTC"] if detail.started_at else []
+    yield printable(", ".join(facts))
+    yield printable(_state(detail))
+
+
+def _state(detail: GameDetail) -> str:
+    plies = f"{detail.plies} {'ply' if detail.plies == 1 else 'plies'}"
+    if detail.status == "scheduled":
+        return "Not started."
+    if detail.status == "playing":
+        return f"Unfinished: {plies} so far."
+    reason = f"{detail.termination}" + (f" ({detail.detail})" if detail.detail else "")
+    if detail.void:
+        return f"Void after {plies}: {reason}. It does not count."
+    same = f" The same line as game {detail.duplicate_of}." if detail.duplicate_of is not None else ""
+    return f"{detail.result} by {reason} after {plies}.{same}"
+
+
+def _print_moves(detail: GameDetail) -> None:
+    if not detail.moves:
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    click.echo(f"\n{click.wrap_text(printable(_movetext(detail)), width=LINE_WIDTH)}\n")
+    click.echo(printable(_policies(detail)))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("ply", justify="right")
+    table.add_column("move")
+    for heading in ("prob", "queue", "prefill", "decode", "ttft", "total", "prompt", "cached", "new", "tries"):
+        table.add_column(heading, justify="right")
+    for move in detail.moves:
+        times = (move.queue_ms, move.prefill_ms, move.decode_ms, move.ttft_ms, move.total_ms)
+        counts = (move.prompt_tokens, move.cached_tokens, move.generated_tokens, len(move.attempts))
+        cells = (*(f"{time:.0f}" for time in times), *(str(count) for count in counts))
+        table.add_row(str(move.ply), Text(printable(move.san)), _probability(move), *cells)
+    console().print(table)
+    for move in detail.moves:
+        if any(attempt.failure for attempt in move.attempts):
+            _print_attempts(f"Ply {move.ply}, {move.agent}:", move.attempts)
+
+
+def _movetext(detail: GameDetail) -> str:
+    """The moves in native notation with their numbers: `1. e4 e5 2. Nf3`, `1... e5 2. Nf3`."""
+    start = (detail.initial_fen or "").split()
+    number = int(start[-1]) if start and start[-1].isdecimal() else 1
+    words: list[str] = []
+    for move in detail.moves:
+        if move.side == "first":
+            words.append(f"{number}.")
+        elif not words:
+            words.append(f"{number}...")
+        words.append(move.san)
+        number += move.side == "second"
+    return " ".join([*words, detail.result or "*"])
+
+
+def _policies(detail: GameDetail) -> str:
+    """By which policies each agent moved, and the units of the table that follows."""
+    used: dict[str, list[str]] = {}
+    for move in detail.moves:
+        policies = used.setdefault(move.agent, [])
+        if move.policy not in policies:
+            policies.append(move.policy)
+    names = "; ".join(f"{agent} by policy {', '.join(policies)}" for agent, policies in used.items())
+    return f"{names}. Milliseconds and tokens:"
+
+
+def _print_move(move: MoveDetail) -> None:
+    clock = f", clock {move.clock_ms / 1000:.1f} s" if move.clock_ms is not None else ""
+    click.echo()
+    click.echo(
+        printable(
+            f"Ply {move.ply}: {move.san} ({move.move}) by {move.agent}, policy {move.policy}, "
+            f"probability {_probability(move) or 'not known'}{clock}"
+        )
+    )
+    click.echo(
+        f"Time: {move.total_ms:.0f} ms; queue {move.queue_ms:.0f}, prefill {move.prefill_ms:.0f}, "
+        f"decode {move.decode_ms:.0f}, first token after {move.ttft_ms:.0f}"
+    )
+    click.echo(
+        f"Tokens: {move.prompt_tokens} prompted ({move.cached_tokens} cached), {move.forwarded_tokens} forwarded "
+        f"in {move.forward_passes} passes, {move.generated_tokens} generated; batch of {move.batch_size}"
+    )
+    _print_attempts("Attempts:", move.attempts)
+
+
+def _print_attempts(title: str, attempts: tuple[AttemptDetail, ...]) -> None:
+    if not attempts:
+        return
+    click.echo(f"\n{printable(title)}")
+    for attempt in attempts:
+        verdict = attempt.failure or "played"
+        detail = f": {attempt.detail}" if attempt.detail else ""
+        click.echo(printable(f"  {attempt.number}. {verdict}{detail} | {attempt.text}"))
+
+
+def _probability(move: MoveDetail) -> str:
+    return "" if move.probability is None else f"{move.probability:.3g}"

@@ -1,0 +1,185 @@
+"""What a run is asked to do: validated before the first game, stored whole, rebuilt from the record on resume."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from arena.errors import UsageError
+
+
+def draw_seed() -> int:
+    """A seed drawn at random, short enough to be typed again."""
+    return secrets.randbelow(2**31)
+
+
+class EngineSettings(BaseModel):
+    """The engine as the run wants it: the fields of `inference.engine.EngineConfig` that a person may set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(default="smollm2-135m", min_length=1)
+    threads: int | None = Field(default=None, ge=1)
+    page_size: int = Field(default=64, ge=1)
+    kv_memory_mb: int = Field(default=1024, ge=1)
+    max_batch_tokens: int = Field(default=256, ge=1)
+    max_batch: int = Field(default=256, ge=1)  # sequences in a step; 1 serves one request at a time
+    prefix_cache: bool = True
+    continuous_batching: bool = True
+    chunked_prefill: bool = True
+    jump_forward: bool = True
+
+
+class RunConfig(BaseModel):
+    """Everything that `arena play` was asked.
+
+    Counts left out are filled in: `agents` from the number of specs (at least 2), `games` and `concurrency` from
+    the games of one round. Building one raises pydantic's ValidationError; `build_config` raises UsageError.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agent: tuple[str, ...] = Field(default=("llm",), min_length=1)  # specs, dealt to the agents in turn
+    agents: int = Field(default=2, ge=2)
+    games: int = Field(default=1, ge=1)
+    concurrency: int = Field(default=1, ge=1)  # games at once
+    game: str = "chess"
+    fen: str | None = None
+    max_plies: int = Field(default=200, ge=1)
+    seed: int = Field(default_factory=draw_seed, ge=0)
+    temperature: float = Field(default=1.0, ge=0, allow_inf_nan=False)  # of agents whose spec says nothing else
+    legality: str = "constrained"  # likewise
+    move_timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False)  # seconds
+    engine: EngineSettings = EngineSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_counts(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        given = {key: value for key, value in data.items() if value is not None}
+        specs = given.get("agent", ())
+        agents = given.setdefault("agents", max(2, len(specs)) if isinstance(specs, list | tuple) else 2)
+        if isinstance(agents, int):
+            given.setdefault("games", max(1, agents // 2))
+            given.setdefault("concurrency", max(1, agents // 2))
+        return given
+
+    @field_validator("agents")
+    @classmethod
+    def _agents_are_even(cls, value: int) -> int:
+        if value % 2:
+            raise ValueError(f"must be even, since agents play in pairs: {value - 1 or 2} or {value + 1}")
+        return value
+
+    @model_validator(mode="after")
+    def _every_spec_has_an_agent(self) -> RunConfig:
+        if len(self.agent) > self.agents:
+            raise ValueError(
+                f"{len(self.agent)} agent specs are too many for {self.agents} agents: "
+                f"give at most {self.agents}, or ask for more agents"
+            )
+        return self
+
+
+def config_file() -> Path:
+    """Where the user's own defaults are: `$XDG_CONFIG_HOME/arena/config.toml`, `~/.config` without the variable."""
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "arena" / "config.toml"
+
+
+def read_config_file(path: Path) -> dict[str, Any]:
+    """The user's defaults as RunConfig fields, from the tables `[play]` and `[engine]`; empty without a file.
+
+    Raises UsageError if the file cannot be read, or has other tables.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    unknown = sorted(set(content) - {"play", "engine"})
+    if unknown:
+        raise UsageError(f"{path}: unknown entry '{unknown[0]}'; the tables are [play] and [engine]")
+    tables = {"play": content.get("play", {}), "engine": content.get("engine", {})}
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: '{name}' must be a table, written [{name}]")
+        _check(table, RunConfig if name == "play" else EngineSettings, f"{path}: [{name}] ")
+    if "engine" in tables["play"]:
+        raise UsageError(f"{path}: engine settings belong in the table [engine], not in [play]")
+    return {**tables["play"], "engine": tables["engine"]}
+
+
+def build_config(flags: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> RunConfig:
+    """The configuration from what was given on the command line (`flags`) over the user's `defaults`, both as
+    RunConfig fields with `engine` a mapping. Raises UsageError naming the option and what would be right."""
+    defaults = defaults or {}
+    engine = {**defaults.get("engine", {}), **flags.get("engine", {})}
+    try:
+        return RunConfig.model_validate({**defaults, **flags, "engine": engine})
+    except ValidationError as error:
+        raise UsageError(_sentence(error, "--")) from error
+
+
+def stored_config(content: Mapping[str, Any]) -> RunConfig:
+    """The configuration that a run was stored with. Raises UsageError if this version cannot read it."""
+    try:
+        return RunConfig.model_validate(dict(content))
+    except ValidationError as error:
+        raise UsageError(f"the run's stored configuration does not fit this version: {_sentence(error)}") from error
+
+
+def contradictions(flags: Mapping[str, Any], stored: RunConfig) -> list[str]:
+    """Those `flags` (RunConfig fields) that differ from the `stored` run, as sentences.
+
+    How many games play at once changes no game, so `concurrency` never contradicts.
+    """
+    found = []
+    wanted = {**flags, **flags.get("engine", {})}
+    kept = {**stored.model_dump(), **stored.engine.model_dump()}
+    for name, value in wanted.items():
+        if name not in ("engine", "concurrency") and value != kept[name]:
+            found.append(f"{option_name(name)} {_shown(value)} (the run has {_shown(kept[name])})")
+    return found
+
+
+def option_name(field: str) -> str:
+    """The command-line option of a field, such as `--kv-memory` of `kv_memory_mb`."""
+    if field in ("prefix_cache", "continuous_batching", "chunked_prefill", "jump_forward"):
+        field = f"no_{field}"
+    return "--" + field.removesuffix("_mb").replace("_", "-")
+
+
+def _shown(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _check(table: Mapping[str, Any], model: type[BaseModel], where: str) -> None:
+    """Raises UsageError for a key that `model` does not have or a value that its field does not take."""
+    try:
+        model.model_validate(dict(table))
+    except ValidationError as error:
+        raise UsageError(where + _sentence(error)) from error
+
+
+def _sentence(error: ValidationError, prefix: str = "") -> str:
+    """The first fault of `error` as one sentence with the offending value."""
+    fault = error.errors()[0]
+    message = fault["msg"].removeprefix("Value error, ")
+    if not fault["loc"]:
+        return message
+    name = str(fault["loc"][-1] if isinstance(fault["loc"][-1], str) else fault["loc"][0])
+    if fault["type"] == "extra_forbidden":
+        return f"unknown setting '{name}'"
+    label = option_name(name) if prefix else name
+    message = message.removeprefix("Input should be ").removeprefix("a valid ")
+    stem = "" if message.startswith("must") else "must be "
+    return f"{label} {fault['input']}: {stem}{message}"

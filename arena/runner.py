@@ -1,0 +1,216 @@
+"""Many games in one event loop, from a schedule to its last result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from arena.bus import EventBus, Reader
+from arena.config import RunConfig, stored_config
+from arena.endings import MAX_REPLAYS, REPLAYED, Fault
+from arena.errors import ArenaError, StoreError, UsageError
+from arena.events import RunEnded
+from arena.figures import MoveRate, sample
+from arena.interrupts import on_interrupt
+from arena.lineup import Lineup
+from arena.match import play_game
+from arena.store.database import Database
+from arena.store.records import StoredGame, StoredRun
+from arena.store.runs import add_replay, create_run, load_run, reopen_run
+from arena.store.writer import Recorder
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run as it stands in the record after play: `status` is `finished` or `interrupted`."""
+
+    run_id: int
+    name: str
+    status: str
+    seed: int
+    games: tuple[StoredGame, ...]
+
+
+async def play(
+    config: RunConfig,
+    *,
+    db: str | Path = "arena.db",
+    readers: Sequence[Reader] = (),
+    lineup: Lineup | None = None,
+) -> RunResult:
+    """Plays a new run to its end, recorded in the database `db`, which is made if it is missing.
+
+    SIGINT or SIGTERM: the first lets running games finish and starts no other, the second stops at once; either
+    way every finished ply is kept and the result says `interrupted` unless all games ended. `lineup`, made from
+    `config` and perhaps with its engine started, is closed in the end. Raises UsageError before the first game
+    for what cannot be played, ArenaError for what stops a run.
+    """
+    lineup = lineup or Lineup(config)
+    try:
+        await lineup.start()
+        with Database.open(db, create=True) as database:
+            run = create_run(database, lineup.new_run())
+            return await _carry_out(run, database, lineup, readers)
+    finally:
+        await lineup.close()
+
+
+async def resume(
+    run: int | str | None = None,
+    *,
+    db: str | Path = "arena.db",
+    readers: Sequence[Reader] = (),
+    lineup: Lineup | None = None,
+) -> RunResult:
+    """Plays what is left of a recorded run, by id or name; None: the newest that is not finished.
+
+    Games go on from their last recorded ply, and the run ends with the same games as one that was never
+    interrupted. `lineup` as for `play`, made from the stored configuration. Raises UsageError for a run that is
+    not there or is finished, and ArenaError if the model is no longer the one that the run began with.
+    """
+    with Database.open(db, create=False) as database:
+        stored = unfinished_run(database, run)
+        lineup = lineup or Lineup(stored_config(stored.new.config))
+        try:
+            await lineup.start()
+            checksum = lineup.engine.model_checksum if lineup.engine else None
+            if checksum != stored.new.model_checksum:
+                raise ArenaError(
+                    f"the model {lineup.config.engine.model} has changed since {stored.name} began: its checksum is "
+                    f"{checksum}, the run's is {stored.new.model_checksum}"
+                )
+            reopen_run(database, stored.run_id)
+            return await _carry_out(stored, database, lineup, readers)
+        finally:
+            await lineup.close()
+
+
+def unfinished_run(database: Database, run: int | str | None) -> StoredRun:
+    """The run to go on with. Raises UsageError if there is none or it is finished."""
+    stored = load_run(database, run)
+    if stored.status == "finished":
+        raise UsageError(f"run {stored.name} is finished: there is nothing to resume")
+    return stored
+
+
+async def _carry_out(run: StoredRun, database: Database, lineup: Lineup, readers: Sequence[Reader]) -> RunResult:
+    """Plays the games that `run` still lacks, and closes its record whatever happens."""
+    recorder = Recorder(database)
+    try:
+        rate = MoveRate()
+        bus = EventBus(recorder, (*readers, rate))
+        bus.begin(run)
+        sampler = asyncio.create_task(sample(run.run_id, lineup.engine, bus, rate))
+        try:
+            complete = await Runner(run, lineup, bus, database).run()
+        except BaseException as error:
+            stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+            with suppress(StoreError):  # then `error` is the same failure, met first
+                bus.offer(
+                    RunEnded(run_id=run.run_id, status="interrupted")
+                    if stopped
+                    else RunEnded(run_id=run.run_id, status="failed", detail=f"{type(error).__name__}: {error}")
+                )
+            raise
+        finally:
+            sampler.cancel()
+        await bus.record(RunEnded(run_id=run.run_id, status="finished" if complete else "interrupted"))
+    finally:
+        await recorder.close()
+    after = load_run(database, run.run_id)
+    return RunResult(after.run_id, after.name, after.status, after.new.seed, after.games)
+
+
+class Runner:
+    """Plays what is left of a run's schedule, at most `concurrency` games at once.
+
+    Owns the list of games to play. Invariant: a game of the run is finished, being played, or on that list; a
+    void game counts as finished when its replay is on the list or its replays are used up.
+    """
+
+    def __init__(self, run: StoredRun, lineup: Lineup, bus: EventBus, database: Database) -> None:
+        self._run = run
+        self._lineup = lineup
+        self._bus = bus
+        self._database = database
+        self._todo: deque[StoredGame] = deque()
+        self._playing = 0
+        self._draining = False
+        self._stopped = False
+
+    async def run(self) -> bool:
+        """Plays; whether every game has its end now. What goes wrong in the program itself stops all games and
+        is raised as it was met first."""
+        unfinished, lost = left_to_play(self._run.games)
+        self._todo.extend(unfinished)
+        for game in lost:
+            await self._replay(game)
+        work = asyncio.create_task(self._play_all(), name="games")
+
+        def stop() -> None:
+            self._stopped = True
+            logger.warning("Stopping at once; finished moves are kept.")
+            work.cancel()
+
+        with on_interrupt(self._drain, stop):
+            try:
+                await work
+            except asyncio.CancelledError:
+                if not self._stopped:
+                    raise
+                return False
+        return not self._todo
+
+    def _drain(self) -> None:
+        self._draining = True
+        games = f"{self._playing} running game{'s' * (self._playing != 1)}"
+        logger.warning("Finishing %s and starting no more; Ctrl-C again stops at once.", games)
+
+    async def _play_all(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._lineup.config.concurrency, len(self._todo))):
+                    group.create_task(self._play_in_turn())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _play_in_turn(self) -> None:
+        """Plays one game after another until none is left to start."""
+        while self._todo and not self._draining:
+            game = self._todo.popleft()
+            self._playing += 1
+            try:
+                ended = await play_game(
+                    game,
+                    self._lineup.agents,
+                    self._bus,
+                    run_id=self._run.run_id,
+                    move_timeout_s=self._lineup.config.move_timeout,
+                )
+            finally:
+                self._playing -= 1
+            if ended.void:
+                if ended.termination == Fault.INFRASTRUCTURE:
+                    await self._lineup.check_engine()
+                if game.new.replay < MAX_REPLAYS:
+                    await self._replay(game)
+
+    async def _replay(self, game: StoredGame) -> None:
+        self._todo.append(await asyncio.to_thread(add_replay, self._database, game.game_id))
+
+
+def left_to_play(games: Iterable[StoredGame]) -> tuple[list[StoredGame], list[StoredGame]]:
+    """What a run still lacks: games without an end, in the order of the schedule, and void games whose replay was
+    not scheduled before the run stopped."""
+    last = {game.new.index: game for game in sorted(games, key=lambda game: game.new.replay)}
+    latest = [last[index] for index in sorted(last)]
+    unfinished = [game for game in latest if game.result is None]
+    lost = [game for game in latest if game.void and game.termination in REPLAYED and game.new.replay < MAX_REPLAYS]
+    return unfinished, lost

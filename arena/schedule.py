@@ -1,0 +1,104 @@
+"""Who plays whom, in which order, with which seed. Pure: the same input gives the same schedule, anywhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agents.seeds import derive_seed
+from arena.store.records import NewGame
+
+
+class Pairing(NamedTuple):
+    """Two seats at one board, by their index; `first` has the first move."""
+
+    first: int
+    second: int
+
+
+def circle_round(seats: int, number: int) -> tuple[Pairing, ...]:
+    """Round `number` (from 0; the cycle has `seats` - 1 rounds) of the circle method.
+
+    Seat 0 stays, the others turn by one place a round, and the ends of the line meet: in one cycle everyone meets
+    everyone exactly once. Raises ValueError unless `seats` is even and at least 2.
+    """
+    if seats < 2 or seats % 2:
+        raise ValueError(f"the circle method needs an even number of seats of at least 2, not {seats}")
+    turn = number % (seats - 1)
+    line = [0, *(1 + (place - turn) % (seats - 1) for place in range(seats - 1))]
+    return tuple(Pairing(line[place], line[-1 - place]) for place in range(seats // 2))
+
+
+def unique_names(wanted: Sequence[str], *, numbered: Sequence[bool]) -> tuple[str, ...]:
+    """Unique names from the `wanted` ones, in order.
+
+    A name gets a number where `numbered` says so or where more than one seat wants it: `llm-1`, `llm-2`. A number
+    whose name somebody chose outright is skipped.
+    """
+    often = Counter(wanted)
+    with_number = [always or often[name] > 1 for name, always in zip(wanted, numbered, strict=True)]
+    taken = {name for name, number in zip(wanted, with_number, strict=True) if not number}
+    count: Counter[str] = Counter()
+    names = []
+    for base, number in zip(wanted, with_number, strict=True):
+        name = base
+        while number and (name == base or name in taken):
+            count[base] += 1
+            name = f"{base}-{count[base]}"
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def make_schedule(
+    names: Sequence[str],
+    games: int,
+    *,
+    seed: int,
+    game: str,
+    rule_policy: str,
+    max_plies: int,
+    start_fen: str | None = None,
+) -> tuple[NewGame, ...]:
+    """The first `games` games between the agents `names`, an even number of them.
+
+    Rounds come two by two: the same pairing with colours swapped, so that games of one opening balance. A game
+    whose twin is in the schedule too has their common `pair` number; one that is left over has None.
+    """
+    boards = len(names) // 2
+    seats = []
+    for index in range(games):
+        round_number, board = divmod(index, boards)
+        pairing = circle_round(len(names), round_number // 2)[board]
+        swapped = round_number % 2 == 1
+        seats.append((round_number // 2 * boards + board, Pairing(*reversed(pairing)) if swapped else pairing))
+    complete = {pair for pair, count in Counter(pair for pair, _ in seats).items() if count == 2}
+    return tuple(
+        NewGame(
+            index=index,
+            white=names[pairing.first],
+            black=names[pairing.second],
+            game=game,
+            seed=derive_seed(seed, "game", index),
+            max_plies=max_plies,
+            rule_policy=rule_policy,
+            pair=pair if pair in complete else None,
+            start_fen=start_fen,
+        )
+        for index, (pair, pairing) in enumerate(seats)
+    )
+
+
+def certain_repeats(games: Sequence[NewGame], settings: Mapping[str, Mapping[str, Any] | None]) -> int:
+    """How many of `games` must repeat an earlier one move for move.
+
+    `settings` has, for each agent whose moves follow from the position alone, what its moves depend on, and None
+    for every other agent.
+    """
+    seen: Counter[tuple[str, str, str | None]] = Counter()
+    for game in games:
+        white, black = settings[game.white], settings[game.black]
+        if white is not None and black is not None:
+            seen[repr(sorted(white.items())), repr(sorted(black.items())), game.start_fen] += 1
+    return sum(count - 1 for count in seen.values())

@@ -1,0 +1,108 @@
+"""One turn: ask an agent for a move under a time limit, and judge what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, replace
+
+from agents.base import Agent, AgentCrashed, Attempt, Failure, InfrastructureError, MoveReply, MoveRequest
+from arena.endings import FAULT_OF, Fault
+
+logger = logging.getLogger(__name__)
+
+CANCEL_GRACE_S = 1.0
+"""How long a cancelled agent may clean up before the match goes on without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A legal `move`, and all that the agent said about it. `total_ms` is the wall time of the call."""
+
+    move: str
+    reply: MoveReply
+    total_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No move: why, and the attempts that led to it."""
+
+    fault: Fault
+    attempts: tuple[Attempt, ...]
+    detail: str
+
+
+async def take_turn(agent: Agent, name: str, request: MoveRequest, timeout_s: float) -> Played | Failed:
+    """Asks `agent`, known as `name`, for a move.
+
+    Nothing that an agent does escapes as an exception: it becomes the turn's fault. The move is checked here,
+    whatever the agent says about it. Cancelling this cancels the agent's call, and waits for it for at most
+    CANCEL_GRACE_S.
+    """
+    begun = time.perf_counter()
+    call = asyncio.create_task(_call(agent, request), name=f"{name} in game {request.game_id}")
+    try:
+        done, _ = await asyncio.wait({call}, timeout=timeout_s)
+    except asyncio.CancelledError:
+        await _cancel(call)
+        raise
+    if not done:
+        await _cancel(call)
+        return _failed(Failure.TIMEOUT, f"{name} gave no move in {timeout_s:g} s")
+    if call.cancelled():
+        return _failed(Failure.CRASH, f"{name} cancelled its own turn")
+    error = call.exception()
+    if isinstance(error, InfrastructureError):
+        logger.warning("%s: %s", call.get_name(), error)
+        return Failed(Fault.INFRASTRUCTURE, (), str(error))
+    if error is not None:
+        logger.warning("%s crashed: %r", call.get_name(), error)
+        logger.debug("%s crashed", call.get_name(), exc_info=error)
+        return _failed(Failure.CRASH, f"{name} raised {type(error).__name__}: {error}")
+    return _judge(call.result(), name, request, (time.perf_counter() - begun) * 1000)
+
+
+async def _call(agent: Agent, request: MoveRequest) -> MoveReply:
+    try:
+        return await agent.choose_move(request)
+    except SystemExit as error:  # would take the whole loop down
+        raise AgentCrashed(f"it asked the program to exit with {error.code!r}") from error
+
+
+async def _cancel(call: asyncio.Task[MoveReply]) -> None:
+    """Cancels `call` and waits a bounded time; an agent that will not stop is left behind."""
+    call.cancel()
+    try:
+        await asyncio.wait({call}, timeout=CANCEL_GRACE_S)
+    finally:
+        call.add_done_callback(_retrieve)
+        if not call.done():
+            logger.warning("%s does not stop when it is cancelled; going on without it", call.get_name())
+
+
+def _retrieve(call: asyncio.Task[MoveReply]) -> None:
+    """Takes the outcome of a call that nobody waits for any more, so that the loop does not report it as lost."""
+    if not call.cancelled() and (error := call.exception()) is not None:
+        logger.debug("%s, after it was cancelled: %r", call.get_name(), error)
+
+
+def _judge(reply: object, name: str, request: MoveRequest, total_ms: float) -> Played | Failed:
+    if not isinstance(reply, MoveReply):
+        return _failed(Failure.CRASH, f"{name} returned {type(reply).__name__}, not a MoveReply")
+    if reply.move is None:
+        if reply.failure is None:
+            return _failed(Failure.CRASH, f"{name} returned neither a move nor a failure")
+        last = reply.attempts[-1]
+        return Failed(FAULT_OF[reply.failure], reply.attempts, last.detail or f"{name} answered {last.text!r}")
+    if reply.move not in request.position.legal_moves():
+        detail = f"{name} played {reply.move!r}, which is not legal here"
+        said = reply.attempts[-1] if reply.attempts else Attempt(str(reply.move))
+        illegal = replace(said, failure=Failure.ILLEGAL, detail=detail)
+        return Failed(Fault.ILLEGAL, (*reply.attempts[:-1], illegal), detail)
+    return Played(reply.move, reply, total_ms)
+
+
+def _failed(failure: Failure, detail: str) -> Failed:
+    return Failed(FAULT_OF[failure], (Attempt(text="", failure=failure, detail=detail),), detail)

@@ -1,0 +1,1 @@
+"""Model configurations and our own forward pass."""

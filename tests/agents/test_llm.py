@@ -1,0 +1,284 @@
+"""The model's agent against a scripted engine: policies, feedback, failures, accounting."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from itertools import pairwise
+
+import pytest
+
+from agents.base import Accounting, Failure, InfrastructureError
+from agents.llm import Legality, LLMAgent, LLMSettings, draw
+from agents.seeds import derive_seed
+from inference.errors import (
+    EngineClosedError,
+    EngineFailedError,
+    InvalidRequestError,
+    QueueFullError,
+    RequestTimeoutError,
+    RequestTooLargeError,
+)
+from inference.types import FinishReason, Message
+
+COST = Accounting(
+    prompt_tokens=1000,
+    cached_tokens=960,
+    forwarded_tokens=45,
+    generated_tokens=4,
+    forward_passes=5,
+    queue_ms=1.0,
+    prefill_ms=2.0,
+    decode_ms=3.0,
+    ttft_ms=2.5,
+    batch_size=16,
+)
+
+
+@pytest.fixture
+def make(engine, template):
+    """Makes an agent: `make("retry:3", temperature=0)`."""
+
+    def make(legality: str = "constrained", **settings) -> LLMAgent:
+        return LLMAgent("Anna", engine, template, LLMSettings(legality=Legality.parse(legality), **settings))
+
+    return make
+
+
+# --- constrained ---------------------------------------------------------------------------------------------------
+
+
+async def test_constrained_chooses_among_the_legal_moves(make, engine, ask) -> None:
+    request = ask("e2e4", "e7e5")
+    reply = await make(temperature=0.5).choose_move(request)
+    (call,) = engine.calls
+    assert call.choices == request.position.legal_moves()
+    assert (call.temperature, call.seed) == (0.5, derive_seed(request.seed, 0))
+    assert [message.role for message in call.prompt] == ["system", "user"]
+    assert reply.move == request.position.legal_moves()[-1]
+    assert (reply.policy, reply.probability, reply.failure) == ("constrained", 0.25, None)
+    assert reply.accounting == COST
+    assert [attempt.text for attempt in reply.attempts] == [reply.move]
+
+
+async def test_select_score_draws_from_the_whole_move_probabilities(make, engine, ask) -> None:
+    engine.logprobs = lambda choices: [0.0 if move == "d2d4" else -40.0 for move in choices]
+    reply = await make(select="score").choose_move(ask())
+    assert reply.move == "d2d4"
+    assert reply.probability == pytest.approx(1.0)
+    assert reply.accounting == COST
+    assert engine.calls[0].temperature is None
+
+
+async def test_select_score_is_a_function_of_the_seed(make, ask) -> None:
+    agent = make(select="score")
+    moves = [(await agent.choose_move(ask(seed=seed))).move for seed in (1, 2, 3, 4, 5, 6, 1)]
+    assert moves[0] == moves[-1]
+    assert len(set(moves)) > 1
+
+
+def test_draw_follows_the_tempered_probabilities() -> None:
+    logprobs = [math.log(0.5), math.log(0.3), math.log(0.2), -math.inf]
+    for temperature in (1.0, 0.5):
+        weights = [math.exp(value / temperature) for value in logprobs]
+        picks = [draw(logprobs, temperature, seed) for seed in range(4000)]
+        for index, weight in enumerate(weights):
+            share = weight / sum(weights)
+            mine = [probability for picked, probability in picks if picked == index]
+            assert len(mine) / 4000 == pytest.approx(share, abs=0.03)
+            assert all(probability == pytest.approx(share) for probability in mine)
+
+
+def test_draw_at_temperature_zero_takes_the_first_of_the_best() -> None:
+    assert {draw([-2.0, -1.0, -1.0], 0.0, seed) for seed in range(20)} == {(1, 1.0)}
+
+
+# --- free text -----------------------------------------------------------------------------------------------------
+
+
+async def test_free_takes_one_try(make, engine, ask) -> None:
+    engine.answers = ["Nf3", "e2e4"]
+    reply = await make("free", temperature=0.7, max_tokens=9, top_k=3, top_p=0.9).choose_move(ask())
+    (call,) = engine.calls
+    assert (reply.move, reply.policy, reply.probability) == ("g1f3", "free", None)
+    assert reply.attempts[0].text == "Nf3"
+    params = call.params
+    assert (params.temperature, params.max_tokens, params.top_k, params.top_p) == (0.7, 9, 3, 0.9)
+    assert params.stop == ()
+
+
+async def test_free_does_not_try_again(make, engine, ask) -> None:
+    engine.answers = ["e2e5", "e2e4"]
+    reply = await make("free").choose_move(ask())
+    assert (reply.move, reply.failure, len(engine.calls)) == (None, Failure.ILLEGAL, 1)
+
+
+async def test_retry_tells_the_model_which_failure_it_was(make, engine, ask, template) -> None:
+    engine.answers = ["", ("I think I will", FinishReason.LENGTH), "My move is e4", "e2e5", "e2e4"]
+    reply = await make("retry:5").choose_move(ask())
+    kinds = [Failure.EMPTY, Failure.TRUNCATED, Failure.UNPARSABLE, Failure.ILLEGAL]
+    assert reply.move == "e2e4"
+    assert reply.policy == "retry:5"
+    assert [attempt.failure for attempt in reply.attempts] == [*kinds, None]
+    told = engine.calls[-1].prompt[2:]
+    assert told[0::2] == tuple(Message("assistant", said) for said in ("", "I think I will", "My move is e4", "e2e5"))
+    assert told[1::2] == tuple(Message("user", template.retry[kind]) for kind in kinds)
+
+
+async def test_every_try_extends_the_prompt_of_the_last(make, engine, ask) -> None:
+    engine.answers = ["no", "still no", "e2e4"]
+    await make("retry:3").choose_move(ask())
+    prompts = [call.prompt for call in engine.calls]
+    assert [len(prompt) for prompt in prompts] == [2, 4, 6]
+    for before, after in pairwise(prompts):
+        assert after[: len(before)] == before
+
+
+async def test_tries_have_seeds_of_their_own_and_costs_add_up(make, engine, ask) -> None:
+    request = ask(seed=11)
+    reply = await make("retry:3").choose_move(request)
+    assert [attempt.seed for attempt in reply.attempts] == [derive_seed(11, number) for number in range(3)]
+    assert [call.seed for call in engine.calls] == [attempt.seed for attempt in reply.attempts]
+    assert len({attempt.seed for attempt in reply.attempts}) == 3
+    assert reply.accounting == COST + COST + COST
+
+
+async def test_used_up_tries_end_with_the_last_failure(make, engine, ask) -> None:
+    engine.answers = ["e2e5", "what?"]
+    reply = await make("retry:2").choose_move(ask())
+    assert (reply.move, reply.failure) == (None, Failure.UNPARSABLE)
+    assert [attempt.failure for attempt in reply.attempts] == [Failure.ILLEGAL, Failure.UNPARSABLE]
+
+
+# --- time and trouble ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("legality", ["constrained", "free", "retry:3"])
+async def test_a_deadline_that_passed_is_a_timeout(make, engine, ask, legality) -> None:
+    reply = await make(legality).choose_move(ask(deadline_s=0.0))
+    assert (reply.move, reply.failure) == (None, Failure.TIMEOUT)
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("settings", [{}, {"select": "score"}, {"legality": "retry:3"}])
+async def test_running_into_the_deadline_is_a_timeout(make, engine, ask, settings) -> None:
+    engine.error = RequestTimeoutError("ran for 30 s")
+    engine.takes_s = 30.0
+    reply = await make(**settings).choose_move(ask(deadline_s=30.0))
+    assert (reply.move, reply.failure, len(engine.calls)) == (None, Failure.TIMEOUT, 1)
+    assert reply.attempts[-1].detail == "no answer within 30.0 s: ran for 30 s"
+
+
+async def test_the_tries_share_one_deadline(make, engine, ask) -> None:
+    engine.takes_s = 25.0
+    reply = await make("retry:4").choose_move(ask(deadline_s=60.0))
+    assert [call.timeout_s for call in engine.calls] == [60.0, 35.0, 10.0]
+    assert [attempt.failure for attempt in reply.attempts] == [Failure.UNPARSABLE] * 3 + [Failure.TIMEOUT]
+
+
+async def test_tries_made_before_the_deadline_are_kept(make, engine, ask) -> None:
+    engine.answers = ["e2e5", RequestTimeoutError("late")]
+    engine.takes_s = 15.0
+    reply = await make("retry:3").choose_move(ask(deadline_s=30.0))
+    assert [attempt.failure for attempt in reply.attempts] == [Failure.ILLEGAL, Failure.TIMEOUT]
+
+
+@pytest.mark.parametrize("deadline_s", [None, 60.0])
+async def test_a_limit_of_the_engine_itself_is_not_the_agents_fault(make, engine, ask, deadline_s) -> None:
+    engine.error = RequestTimeoutError("waited longer than 5 s")
+    engine.takes_s = 5.0
+    with pytest.raises(InfrastructureError, match="waited longer than 5 s"):
+        await make().choose_move(ask(deadline_s=deadline_s))
+
+
+@pytest.mark.parametrize("settings", [{}, {"select": "score"}, {"legality": "free"}])
+@pytest.mark.parametrize(
+    "error",
+    [
+        QueueFullError("1024 requests wait"),
+        EngineClosedError("closed"),
+        EngineFailedError("a forward pass raised"),
+        RequestTooLargeError("2300 tokens do not fit a context of 2048"),
+    ],
+)
+async def test_an_engine_that_fails_is_not_the_agents_fault(make, engine, ask, settings, error) -> None:
+    engine.error = error
+    with pytest.raises(InfrastructureError, match=str(error)) as caught:
+        await make(**settings).choose_move(ask(deadline_s=60.0))
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("legality", ["constrained", "retry:3"])
+async def test_cancelling_goes_through(make, engine, ask, legality) -> None:
+    engine.hang = True
+    call = asyncio.create_task(make(legality).choose_move(ask()))
+    await engine.called.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert len(engine.calls) == 1
+
+
+async def test_games_played_at_once_do_not_mix(make, engine, ask) -> None:
+    agent = make("retry:2")
+    lines = [("e2e4",), ("d2d4",), ("g1f3",), ("c2c4",)]
+    replies = await asyncio.gather(*(agent.choose_move(ask(*line, seed=line[0])) for line in lines))
+    for line, reply in zip(lines, replies, strict=True):
+        mine = [call for call in engine.calls if call.seed in {attempt.seed for attempt in reply.attempts}]
+        assert len(mine) == 2
+        assert all(f"Game so far: {line[0]}\n" in call.prompt[1].content for call in mine)
+
+
+async def test_start_warms_the_prompt_that_every_game_begins_with(make, engine, ask) -> None:
+    agent = make()
+    await agent.start()
+    await agent.choose_move(ask())
+    warm, first = engine.calls
+    assert warm.params.max_tokens == 1
+    assert warm.prompt == first.prompt
+
+
+async def test_start_reports_an_engine_that_fails(make, engine) -> None:
+    engine.error = EngineClosedError("closed")
+    with pytest.raises(InfrastructureError, match="Anna: closed"):
+        await make().start()
+
+
+async def test_the_agent_carries_its_template(make, template) -> None:
+    assert make().template_hash == template.hash
+    assert make().name == "Anna"
+
+
+# --- settings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["constrained", "free", "retry:1", "retry:100"])
+def test_legality_reads_what_it_writes(text) -> None:
+    assert str(Legality.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "retry", "retry:", "retry:0", "retry:101", "retry:-1", "retry:x", "free:2", "constrained:1"]
+)
+def test_an_unknown_legality_is_named(text) -> None:
+    with pytest.raises(ValueError, match=f"not '{text}'"):
+        Legality.parse(text)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"temperature": -1.0}, {"max_tokens": 0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}]
+)
+def test_settings_out_of_range_are_refused(settings) -> None:
+    with pytest.raises(InvalidRequestError, match=next(iter(settings))):
+        LLMSettings(**settings)
+
+
+def test_settings_in_force_are_those_that_have_an_effect() -> None:
+    assert LLMSettings().in_force() == {"temperature": 1.0, "legality": "constrained", "select": "choose"}
+    assert LLMSettings(legality=Legality("retry", 3)).in_force() == {
+        "temperature": 1.0,
+        "legality": "retry:3",
+        "max_tokens": 16,
+        "top_k": 0,
+        "top_p": 1.0,
+    }

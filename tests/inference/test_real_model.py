@@ -1,0 +1,221 @@
+"""SmolLM2-135M through our engine, held to transformers' own implementation of the model and to itself."""
+
+import asyncio
+import math
+
+import pytest
+import torch
+
+from inference.catalogue import model_folder
+from inference.engine import Engine, EngineConfig
+from inference.types import Message, SamplingParams
+
+RULES = Message("system", "You are a strong chess player. Answer with one move in UCI notation, such as e2e4. " * 4)
+PROMPTS = [
+    [RULES, Message("user", "The game has just begun. Your move.")],
+    [RULES, Message("user", "Game so far: e2e4 e7e5 g1f3 b8c6 f1b5\nYour move.")],
+    [RULES, Message("user", "Game so far: d2d4 g8f6 c2c4 e7e6 b1c3 f8b4\nYour move.")],
+    [RULES, Message("user", "1. e4 c5 2. Nf3 d6 3. d4 cxd4 4. Nxd4")],
+    [Message("user", '[Event "Casual"]\n[Result "1-0"]\n\n1. e4 e5 2. Nf3 Nc6 3.')],
+    [Message("user", "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")],
+    [Message("user", "Which piece moves in an L shape?")],
+    [Message("user", "What is castling?"), Message("assistant", "A king move."), Message("user", "And en passant?")],
+    [Message("user", "What is the capital of France?")],
+    [Message("user", "Write one sentence about the sea.")],
+    [Message("user", "2 + 2 =")],
+    [Message("user", "Count from 1 to 10.")],
+    [Message("user", "Translate 'good morning' to French.")],
+    [Message("user", "def fibonacci(n):")],
+    [Message("user", "장기는 한국의 보드 게임입니다.")],
+    [Message("user", "List three colours.")],
+    [Message("user", "Why is the sky blue?")],
+    [Message("system", "Answer in one word."), Message("user", "The opposite of hot?")],
+    [Message("user", "\n\n\n  spaces   and\ttabs \n")],
+    [Message("user", "Name a planet.")],
+    [Message("user", "Éàü — naïve café, 12345.67%")],
+    [Message("user", "Tell me a very short story about a rook.")],
+]
+NEW_TOKENS = 10
+
+
+@pytest.fixture(scope="module")
+def reference(real_model):
+    """transformers' model on the same weights, alone with one sequence at a time."""
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModelForCausalLM.from_pretrained(model_folder("smollm2-135m"), dtype=torch.float32)
+    return model.eval()
+
+
+@pytest.fixture
+def make_engine(real_model):
+    started = []
+
+    def make(**settings):
+        engine = Engine(EngineConfig(**settings), model=real_model)
+        engine.start()
+        started.append(engine)
+        return engine
+
+    yield make
+    for engine in started:
+        engine.close()
+
+
+def keep_logits(engine):
+    """Record the logits of every decided token, by the tokens that lead to it."""
+    run, kept = engine._core.runner.run, {}
+
+    def recording(operations, plan):
+        logits = run(operations, plan)
+        wanting = [rows for rows in plan if rows.wants_logits]
+        for rows, row in zip(wanting, logits, strict=True):
+            kept.setdefault(tuple(rows.sequence.tokens), []).append(row.clone())
+        return logits
+
+    engine._core.runner.run = recording
+    return kept
+
+
+def reference_logits(model, tokens):
+    with torch.inference_mode():
+        return model(torch.tensor([list(tokens)])).logits[0, -1]
+
+
+async def test_greedy_tokens_and_logits_are_those_of_transformers_alone_and_together_cold_and_cached(
+    make_engine, reference, real_model
+):
+    tokenizer = real_model.tokenizer
+    expected = []
+    for prompt in PROMPTS:
+        ids = torch.tensor([tokenizer.encode_messages(prompt)])
+        with torch.inference_mode():
+            out = reference.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0
+            )
+        new = out[0, ids.shape[1] :].tolist()
+        expected.append(tuple(new[:-1] if new[-1] in tokenizer.eos_ids else new))
+    params = SamplingParams(max_tokens=NEW_TOKENS)
+
+    engine = make_engine()
+    kept = keep_logits(engine)
+    together = await asyncio.gather(*(engine.generate(prompt, params) for prompt in PROMPTS[:16]))
+    assert [reply.token_ids for reply in together] == expected[:16]
+    assert max(reply.usage.batch_size for reply in together) >= 8
+    for prompt, want in zip(PROMPTS, expected, strict=True):  # cached for those above, cold for the rest
+        assert (await engine.generate(prompt, params)).token_ids == want
+    for prompt in PROMPTS:
+        ids = tokenizer.encode_messages(prompt)
+        want = reference_logits(reference, ids)
+        torch.testing.assert_close(kept[ids][0], want, rtol=0, atol=2e-3)
+    assert all(torch.equal(rows[0], row) for rows in kept.values() for row in rows)
+
+
+def node_logprobs(model, prompt, path):
+    return torch.log_softmax(reference_logits(model, [*prompt, *path]).double(), dim=0)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ["e2e4", "e2e3", "d2d4", "d2d3", "g1f3", "g1h3", "b1c3", "b1a3", "a2a4", "a2a3"],
+        ["a9a1", "a9a10", "b1b10", "b1b2"],
+        ["O-O", "O-O-O", "Kf1", "Kd1"],
+    ],
+    ids=["opening", "a9a1-a9a10", "castling"],
+)
+async def test_choose_and_score_follow_the_logits_of_transformers(make_engine, reference, real_model, choices):
+    engine = make_engine()
+    tokenizer = real_model.tokenizer
+    prompt = PROMPTS[0]
+    ids = tokenizer.encode_messages(prompt)
+    paths = [list(path) for path in tokenizer.encode_choices(ids, choices)]
+    for path in paths:
+        if any(other != path and other[: len(path)] == path for other in paths):
+            path.append(tokenizer.end_of_turn_id)
+    assert any(path[-1] == tokenizer.end_of_turn_id for path in paths) == ("-" in choices[0] or "a9a1" in choices)
+
+    at = {}  # log-probabilities of the whole vocabulary after each inner node
+    for path in paths:
+        for depth in range(len(path)):
+            key = tuple(path[:depth])
+            if key not in at:
+                at[key] = node_logprobs(reference, ids, key)
+
+    def walk(temperature):
+        """Probability of every choice: the product over its branching nodes."""
+        products = []
+        for path in paths:
+            product = 1.0
+            for depth, token in enumerate(path):
+                key = tuple(path[:depth])
+                children = sorted({other[depth] for other in paths if tuple(other[:depth]) == key})
+                shares = torch.softmax(at[key][children] / temperature, dim=0)
+                product *= float(shares[children.index(token)])
+            products.append(product)
+        return products
+
+    expected, warmer = walk(1.0), walk(2.0)
+    assert sum(expected) == pytest.approx(1.0)
+    seen = set()
+    for seed in range(24):
+        reply = await engine.choose(prompt, choices, seed=seed)
+        assert reply.text == choices[reply.index]
+        assert reply.probability == pytest.approx(expected[reply.index], abs=1e-4)
+        warm = await engine.choose(prompt, choices, temperature=2.0, seed=seed)
+        assert warm.probability == pytest.approx(warmer[warm.index], abs=1e-4)
+        seen |= {reply.index, warm.index}
+    assert len(seen) > 2
+
+    best, path = list(range(len(choices))), []
+    while len(best) > 1:
+        children = sorted({paths[i][len(path)] for i in best})
+        path.append(max(children, key=lambda token: float(at[tuple(path)][token])))
+        best = [i for i in best if paths[i][len(path) - 1] == path[-1]]
+    assert (await engine.choose(prompt, choices, temperature=0.0)).index == best[0]
+
+    score = await engine.score(prompt, choices)
+    want = [sum(float(at[tuple(path[:depth])][token]) for depth, token in enumerate(path)) for path in paths]
+    assert score.logprobs == pytest.approx(want, abs=1e-3)
+    total = math.log(sum(map(math.exp, want)))
+    assert score.probabilities == pytest.approx([math.exp(w - total) for w in want], abs=1e-4)
+
+
+async def test_logits_have_the_same_bits_alone_among_strangers_cold_cached_and_in_any_chunks(make_engine):
+    long = Message("system", "The rules of the game are explained here at length. " * 25)
+    mine = [long, Message("user", "Game so far: e2e4 c7c5\nYour move.")]
+    strangers = [[long, Message("user", f"Game so far: {'a2a3 ' * i}\nMove {i}.")] for i in range(15)]
+    params = SamplingParams(max_tokens=4, ignore_eos=True)
+
+    async def bits(engine, crowd, *, warm=()):
+        kept = keep_logits(engine)
+        for prompt in warm:
+            await engine.generate(prompt, params)
+        replies = await asyncio.gather(*(engine.generate(prompt, params) for prompt in [*crowd, mine]))
+        ids = tuple(engine.model.tokenizer.encode_messages(mine))
+        return [kept[ids + replies[-1].token_ids[:n]][-1] for n in range(4)], replies[-1].usage
+
+    alone, usage = await bits(make_engine(), [])
+    assert usage.cached_tokens == 0
+    for name, settings, crowd, warm in (
+        ("among 15 strangers", {}, strangers, ()),
+        ("chunks of 16", {"max_batch_tokens": 16}, [], ()),
+        ("one chunk", {"chunked_prefill": False}, [], ()),
+        ("cached", {}, strangers[:3], (mine,)),
+        ("a cached part", {"max_batch_tokens": 100}, [], (strangers[4],)),
+        ("no prefix cache", {"prefix_cache": False}, strangers[:1], ()),
+        ("one thread's worth of company", {"max_batch": 2}, strangers[:2], ()),
+    ):
+        got, usage = await bits(make_engine(**settings), crowd, warm=warm)
+        assert all(torch.equal(a, b) for a, b in zip(alone, got, strict=True)), name
+        assert (usage.cached_tokens > 0) == bool(warm or len(crowd) > 1), name
+
+
+async def test_logits_have_the_same_bits_after_preemption_and_eviction(make_engine):
+    prompts = [[Message("user", f"Game {i}: " + "e2e4 e7e5 " * (8 + i))] for i in range(8)]
+    params = SamplingParams(max_tokens=40, ignore_eos=True, logprobs=True)
+    roomy, tight = make_engine(), make_engine(pages=11, page_size=64, max_batch=8)
+    want = [await roomy.generate(prompt, params) for prompt in prompts]
+    got = await asyncio.gather(*(tight.generate(prompt, params) for prompt in prompts))
+    assert [reply.logprobs for reply in got] == [reply.logprobs for reply in want]
+    assert tight.stats().preemptions > 0
+    assert tight.stats().evicted_pages > 0

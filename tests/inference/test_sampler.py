@@ -1,0 +1,95 @@
+import math
+
+import pytest
+import torch
+
+from inference.deciders import GenerateDecider
+from inference.sampler import draw, log_probabilities, renormalised, sample, uniform
+from inference.types import FinishReason, SamplingParams
+
+LOGITS = torch.tensor([1.0, 3.0, 2.0, -1.0])
+
+
+def shares(**params):
+    """Shares of 2,000 evenly spread numbers that each token gets."""
+    counts = [0] * len(LOGITS)
+    for i in range(2000):
+        counts[sample(LOGITS, **{"temperature": 1.0, "top_k": 0, "top_p": 1.0, **params}, u=(i + 0.5) / 2000)] += 1
+    return [count / 2000 for count in counts]
+
+
+def softmax(values):
+    weights = [math.exp(v) for v in values]
+    return [w / sum(weights) for w in weights]
+
+
+def test_numbers_of_a_stream_are_a_function_of_seed_and_index_and_spread_evenly():
+    assert uniform(7, 3) == uniform(7, 3) != uniform(7, 4)
+    assert uniform(7, 3) != uniform(8, 3)
+    numbers = [uniform(1, i) for i in range(4000)]
+    assert all(0 <= number < 1 for number in numbers)
+    assert sum(numbers) / len(numbers) == pytest.approx(0.5, abs=0.02)
+    assert uniform(0, 0) == 0.8336885269740499, "recorded games depend on these numbers"
+
+
+def test_plain_sampling_gives_each_token_its_probability():
+    assert shares() == pytest.approx(softmax(LOGITS.tolist()), abs=1e-3)
+    assert shares(temperature=2.0) == pytest.approx(softmax((LOGITS / 2).tolist()), abs=1e-3)
+
+
+def test_top_k_keeps_the_k_most_likely():
+    a, b = softmax([3.0, 2.0])
+    assert shares(top_k=2) == pytest.approx([0, a, b, 0], abs=1e-3)
+    assert shares(top_k=1) == [0, 1, 0, 0]
+
+
+def test_top_p_keeps_the_smallest_set_that_reaches_it():
+    p = sorted(softmax(LOGITS.tolist()), reverse=True)
+    assert shares(top_p=p[0] - 1e-6) == [0, 1, 0, 0]
+    a, b = softmax([3.0, 2.0])
+    assert shares(top_p=p[0] + 1e-6) == pytest.approx([0, a, b, 0], abs=1e-3)
+
+
+def test_temperature_zero_takes_the_largest_and_the_lower_id_of_equals():
+    assert sample(torch.tensor([1.0, 5.0, 5.0]), temperature=0.0, top_k=0, top_p=1.0, u=0.9) == 1
+
+
+def test_a_draw_never_lands_on_what_has_no_probability():
+    probabilities = torch.tensor([0.0, 0.3, 0.7 - 1e-16, 0.0], dtype=torch.float64)
+    assert draw(probabilities, 0.0) == 1
+    assert draw(probabilities, 1 - 2**-53) == 2
+
+
+def test_renormalised_and_log_probabilities():
+    assert renormalised(LOGITS, [2, 0], 0.5).tolist() == pytest.approx(softmax([4.0, 2.0]))
+    assert log_probabilities(LOGITS, [1, 3]) == pytest.approx([math.log(softmax(LOGITS.tolist())[i]) for i in (1, 3)])
+
+
+class Words:
+    """Tokens are bytes of a UTF-8 text."""
+
+    eos_ids = frozenset({0})
+
+    def decode(self, ids):
+        return bytes(ids).decode("utf-8", errors="replace")
+
+
+def feed(decider, text):
+    for byte in text:
+        verdict = decider.decide(torch.nn.functional.one_hot(torch.tensor(byte), 256).float())
+        yield decider.text[: decider.stable]
+        if verdict.finish is not None:
+            return
+
+
+def test_half_a_character_and_the_start_of_a_stop_string_are_held_back():
+    decider = GenerateDecider(SamplingParams(max_tokens=50, stop=("END",)), 0, Words())
+    shown = list(feed(decider, "é ENEND!".encode()))
+    assert shown == ["", "é", "é ", "é ", "é ", "é EN", "é EN", "é EN"]
+    assert (decider.text, decider.finish_reason) == ("é EN", FinishReason.STOP)
+
+
+def test_the_end_of_text_token_ends_the_text_and_is_not_part_of_it():
+    decider = GenerateDecider(SamplingParams(max_tokens=50), 0, Words())
+    list(feed(decider, b"hi\0more"))
+    assert (decider.text, decider.token_ids, decider.finish_reason) == ("hi", [104, 105], FinishReason.STOP)
