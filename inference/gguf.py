@@ -49,6 +49,7 @@ class GGUFModel:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = GGUFFile(path)
+        self._family = self._read_family()
         self._names = {self._hf_name(name): name for name in self._file.tensors if name != FREQUENCY_FACTORS}
         self.config = self._read_config()
 
@@ -59,9 +60,9 @@ class GGUFModel:
     def read(self, name: str) -> Tensor:
         """One tensor as float32, by its Hugging Face name. Raises KeyError; ModelError for an unknown quantisation."""
         values = torch.from_numpy(self._file.tensor(self._names[name]))
-        if self.config.family == "llama" and ".self_attn.q_proj." in name:
+        if self._family == "llama" and ".self_attn.q_proj." in name:
             return _halves_from_pairs(values, self.config.heads)
-        if self.config.family == "llama" and ".self_attn.k_proj." in name:
+        if self._family == "llama" and ".self_attn.k_proj." in name:
             return _halves_from_pairs(values, self.config.kv_heads)
         return values
 
@@ -89,7 +90,7 @@ class GGUFModel:
             raise ModelError(f"{self.path} has {key} = {value!r}; a positive whole number is needed")
         return value
 
-    def _read_config(self) -> ModelConfig:
+    def _read_family(self) -> str:
         family = self._get("general.architecture")
         if family not in ARCHITECTURES:
             raise ModelError(
@@ -97,6 +98,10 @@ class GGUFModel:
             )
         if self._get(f"{family}.expert_count", 0):
             raise ModelError(f"{self.path} holds a mixture of experts, which is not supported")
+        return str(family)
+
+    def _read_config(self) -> ModelConfig:
+        family = self._family
         heads = self._count(f"{family}.attention.head_count")
         hidden_size = self._count(f"{family}.embedding_length")
         head_dim = self._count(f"{family}.attention.key_length", hidden_size // heads)
@@ -116,7 +121,7 @@ class GGUFModel:
             context_length=min(context, self._get(f"{family}.attention.sliding_window", 0) or context),
             rms_norm_eps=_shortest(self._get(f"{family}.attention.layer_norm_rms_epsilon")),
             rope_theta=_shortest(self._get(f"{family}.rope.freq_base", 10000.0)),
-            rope_scaling=self._read_scaling(family),
+            rope_scaling=self._read_scaling(),
             tie_embeddings="lm_head.weight" not in self._names,
             attention_bias="model.layers.0.self_attn.q_proj.bias" in self._names,
             output_bias="model.layers.0.self_attn.o_proj.bias" in self._names,
@@ -128,14 +133,14 @@ class GGUFModel:
             raise ModelError(f"{self.path} lacks the tensor of {name}")
         return self._file.tensors[self._names[name]].shape[0]
 
-    def _read_scaling(self, family: str) -> RopeScaling | None:
+    def _read_scaling(self) -> RopeScaling | None:
         if FREQUENCY_FACTORS in self._file.tensors:
             return FrequencyFactors(tuple(self._file.tensor(FREQUENCY_FACTORS).tolist()))
-        kind = self._get(f"{family}.rope.scaling.type", "none")
+        kind = self._get(f"{self._family}.rope.scaling.type", "none")
         if kind == "none":
             return None
         if kind == "linear":
-            return LinearScaling(_shortest(self._get(f"{family}.rope.scaling.factor")))
+            return LinearScaling(_shortest(self._get(f"{self._family}.rope.scaling.factor")))
         raise ModelError(f"{self.path}: rotary scaling {kind!r} is not supported; supported: linear, llama3")
 
 

@@ -1,8 +1,8 @@
 """The container format GGUF: named fields and tensors in one file.
 
-Version 2 and 3, little-endian (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). The `gguf` package has a
-reader too, but takes 8 seconds for the vocabulary of a small model, which this one reads in a tenth of a second; its
-tables of types and its dequantisation are used here.
+Versions 2 and 3, little-endian (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). The tables of types and
+the dequantisation are those of the `gguf` package. Its reader is not used: it makes several array views for each
+entry of a vocabulary, which takes most of the time of loading a small model.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ class GGUFFile:
             self.fields[name] = self._value(self._number("I"))
         found = [self._tensor_info() for _ in range(tensors)]
         alignment = self.fields.get("general.alignment", DEFAULT_ALIGNMENT)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise ValueError(f"general.alignment is {alignment!r}")
         start = -(-self._at // alignment) * alignment
         for name, shape, kind, offset in found:
             info = TensorInfo(name, shape, kind, start + offset)
@@ -92,7 +94,7 @@ class GGUFFile:
 
     def _size(self, info: TensorInfo) -> int:
         """Bytes of a tensor. Raises ValueError for an unknown type."""
-        block, size = GGML_QUANT_SIZES[GGMLQuantizationType(info.kind)]
+        block, size = map(int, GGML_QUANT_SIZES[GGMLQuantizationType(info.kind)])
         if not info.shape or info.shape[-1] % block:
             raise ValueError(f"tensor {info.name} has shape {info.shape}, which does not fit its blocks of {block}")
         return prod(info.shape) // block * size
