@@ -10,23 +10,13 @@ from torch import Tensor
 
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
+from inference.models.linear import Linear, make_linear
 
 ReadTensor = Callable[[str], Tensor]
 """Reads one tensor of a checkpoint by its Hugging Face name; raises KeyError if there is none."""
 
 IGNORED_SUFFIXES = ("rotary_emb.inv_freq", "attn.masked_bias")
 """Buffers that old checkpoints carry and that follow from the configuration."""
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """y = x W^T + b: the one way in which the model multiplies by a matrix. weight [out, in], bias [out]."""
-
-    weight: Tensor
-    bias: Tensor | None = None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return torch.nn.functional.linear(x, self.weight, self.bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +38,7 @@ class ModelWeights:
     embedding: Tensor  # [vocab, hidden]
     layers: tuple[LayerWeights, ...]
     norm: Tensor  # [hidden]
-    head: Linear  # shares the embedding's memory if they are tied
+    head: Linear
 
 
 def tensor_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
@@ -122,7 +112,7 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
 
     def linear(*names: str) -> Linear:
         bias = stack(*(f"{name}.bias" for name in names)) if f"{names[0]}.bias" in shapes else None
-        return Linear(stack(*(f"{name}.weight" for name in names)), bias)
+        return make_linear(stack(*(f"{name}.weight" for name in names)), bias)
 
     def layer(index: int) -> LayerWeights:
         attention, mlp = f"model.layers.{index}.self_attn.", f"model.layers.{index}.mlp."
@@ -142,5 +132,5 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
         embedding=embedding,
         layers=tuple(layer(index) for index in range(config.layers)),
         norm=stack("model.norm.weight"),
-        head=Linear(embedding) if config.tie_embeddings else linear("lm_head"),
+        head=make_linear(embedding) if config.tie_embeddings else linear("lm_head"),
     )
