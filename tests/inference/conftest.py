@@ -1,11 +1,11 @@
-"""A tiny random model with a byte tokenizer, which makes engine tests instant, and the real default model."""
+"""A tiny random model with a byte tokenizer, which makes engine tests instant."""
 
 import pytest
 import torch
 
 from inference.engine import Engine, EngineConfig
 from inference.errors import InvalidRequestError
-from inference.loader import LoadedModel, load_model
+from inference.loader import LoadedModel
 from inference.models.config import ModelConfig
 from inference.models.transformer import Transformer
 from inference.models.weights import assemble, tensor_shapes
@@ -84,9 +84,3 @@ def make_engine(tiny_model):
     yield make
     for engine in started:
         engine.close()
-
-
-@pytest.fixture(scope="session")
-def real_model():
-    """SmolLM2-135M, through the path that a user's first run takes."""
-    return load_model("smollm2-135m")
