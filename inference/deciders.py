@@ -103,13 +103,10 @@ class GenerateDecider(Decider):
 
     def _unsettled(self) -> int:
         """Characters at the end that the next token may change: half a character, or the start of a stop string."""
-        unfinished = len(self.text) - len(self.text.rstrip("�"))
-        for stop in self.params.stop:
-            for length in range(min(len(stop) - 1, len(self.text)), unfinished, -1):
-                if self.text.endswith(stop[:length]):
-                    unfinished = length
-                    break
-        return unfinished
+        whole = self.text.rstrip("�")
+        starts = (stop[:length] for stop in self.params.stop for length in range(1, len(stop)))
+        held = max((len(start) for start in starts if whole.endswith(start)), default=0)
+        return len(self.text) - len(whole) + held
 
     def reply(self, usage: Usage, timing: Timing) -> Reply:
         return Reply(

@@ -140,6 +140,7 @@ class Engine:
             self._wake.notify()
         thread.join()
         self._thread = None
+        self._core = None  # and with it the KV cache
 
     async def __aenter__(self) -> Engine:
         await asyncio.to_thread(self.start)
@@ -147,6 +148,12 @@ class Engine:
 
     async def __aexit__(self, *exc: object) -> None:
         await asyncio.to_thread(self.close)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker runs and takes requests. A step that fails does not end it; closing and a fault do."""
+        thread = self._thread
+        return thread is not None and thread.is_alive() and not self._closing
 
     @property
     def model(self) -> LoadedModel:
@@ -256,6 +263,10 @@ class Engine:
         trie = self._trie(ids, choices)
         logprobs = [-math.inf] * len(choices)
         started = time.perf_counter()
+
+        def time_left() -> float | None:
+            return None if timeout_s is None else timeout_s - (time.perf_counter() - started)
+
         first: Timing | None = None
         usages: list[Usage] = []
         level: list[tuple[TrieNode, list[int], float]] = [(trie.root, list(ids), 0.0)]
@@ -266,7 +277,10 @@ class Engine:
                     logprobs[node.choice] = logprob
             deciders = [TargetDecider(list(node.children)) for node, _, _ in inner]
             requests = await _all_or_first_error(
-                [self._answer(path, decider, timeout_s) for (_, path, _), decider in zip(inner, deciders, strict=True)]
+                [
+                    self._answer(path, decider, time_left())
+                    for (_, path, _), decider in zip(inner, deciders, strict=True)
+                ]
             )
             usages += [request.usage() for request in requests]
             if first is None:
@@ -294,6 +308,8 @@ class Engine:
 
     def _prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
         """Token ids of a prompt. Raises InvalidRequestError for an empty one or ids outside the vocabulary."""
+        if isinstance(prompt, str):
+            raise InvalidRequestError(f"the prompt must be messages or token ids, not a string: {prompt[:40]!r}")
         if not prompt:
             raise InvalidRequestError("the prompt is empty: at least one message or token is needed")
         if isinstance(prompt[0], int):
@@ -391,21 +407,19 @@ class Engine:
         assert core is not None
         if self.config.threads is not None:
             torch.set_num_threads(self.config.threads)
-        while self._take_in(core):
-            try:
+        try:
+            while self._take_in(core):
                 with _STEP_LOCK:
                     core.step()
-            except Exception as error:  # a bug in the engine itself: nobody may be left waiting
-                failure = EngineFailedError(f"the engine stopped: {error!r}")
-                failure.__cause__ = error
-                self._shut(core, failure)
+                self._waiting = len(core.scheduler.waiting)
+                self._stats = core.stats(len(self._inbox))
                 self._deliver()
-                raise
-            self._waiting = len(core.scheduler.waiting)
-            self._stats = core.stats(len(self._inbox))
-            self._deliver()
+        except Exception as error:  # a bug in the engine itself: nobody may be left waiting
+            failure = EngineFailedError(f"the engine stopped: {error!r}")
+            failure.__cause__ = error
+            self._shut(core, failure)
+            raise
         self._shut(core, EngineClosedError("the engine was closed before the request was done"))
-        self._deliver()
 
     def _take_in(self, core: EngineCore) -> bool:
         """Wait for work; take new requests and cancellations in. False when it is time to close."""
@@ -414,24 +428,30 @@ class Engine:
                 self._wake.wait()
             if self._closing:
                 return False
-            arrived, self._inbox = self._inbox, deque()
-            cancelled, self._cancelled = self._cancelled, deque()
-            self._waiting += len(arrived)
-        for request in arrived:
-            core.add(request)
-        for request in cancelled:
-            core.cancel(request)
+            while self._inbox:
+                core.add(self._inbox[0])
+                self._inbox.popleft()
+            while self._cancelled:
+                core.cancel(self._cancelled.popleft())
+            self._waiting = len(core.scheduler.waiting)
         return True
 
     def _shut(self, core: EngineCore, error: InferenceError) -> None:
+        """Take no more requests and answer all there are with `error`, also where the core is at fault."""
         with self._wake:
             self._closing = True
-            left, self._inbox = self._inbox, deque()
+            left = list(self._inbox)
+            self._inbox.clear()
             self._cancelled.clear()
-        core.abort_all(error)
-        for request in left:
-            request.done = True
-            request.on_done(request, error)
+            self._waiting = 0
+        try:
+            core.abort_all(error)
+        finally:
+            for request in left:
+                if not request.done:
+                    request.done = True
+                    request.on_done(request, error)
+            self._deliver()
         self._stats = core.stats()
 
     def _deliver(self) -> None:

@@ -87,18 +87,12 @@ class Branch:
         return [node.page for node in self.nodes]
 
 
-def common_prefix(a: Sequence[int], b: Sequence[int], start: int = 0) -> int:
-    """Length of the longest common prefix of two token lists, known to agree up to `start`."""
-    end = min(len(a), len(b))
-    while start < end:
-        stride = min(64, end - start)
-        if a[start : start + stride] == b[start : start + stride]:
-            start += stride
-            continue
-        while a[start] == b[start]:
-            start += 1
-        break
-    return start
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """Length of the longest common prefix of two token lists."""
+    for i, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return i
+    return min(len(a), len(b))
 
 
 class PrefixCache:
@@ -154,34 +148,39 @@ class PrefixCache:
         rest = tokens[length : length + self.page_size]
         tail, best = None, 0
         for child in node.children:
-            agreed = common_prefix(child.tokens[: child.computed], rest)
-            if agreed > best:
-                tail, best = child, agreed
+            # Most of many children differ at the one token that says whether they can be better.
+            if best < min(child.computed, len(rest)) and child.tokens[best] == rest[best]:
+                agreed = common_prefix(child.tokens[: child.computed], rest)
+                if agreed > best:
+                    tail, best = child, agreed
         return Match(nodes, tail, best, length + best)
 
+    def fits(self, match: Match, length: int) -> bool:
+        """Whether the pages of a branch can be had that starts from `match` and goes on to `length` tokens."""
+        needed = -(-length // self.page_size) - len(match.nodes)
+        idle = sum(node.locks == 0 for node in match.nodes)  # available now, and no more once they are adopted
+        return needed <= self.available - idle
+
     def open_branch(self, match: Match) -> Branch:
-        """Start a branch from a fresh match: adopt its whole pages, copy its tail. Raises OutOfPages, changing
-        nothing."""
-        branch = Branch(length=match.length, computed=match.length)
+        """Start a branch from a fresh match: adopt its whole pages; take its tail over if nobody else uses it and all
+        of it is wanted, else copy it. Raises OutOfPages, changing nothing."""
+        if not self.fits(match, match.length):
+            raise OutOfPages
         for node in match.nodes:
             self._lock(node)
-        if match.tail is not None:
-            try:
-                page = self._take_page()
-            except OutOfPages:
-                for node in match.nodes:
-                    self._unlock(node)
-                raise
+        nodes, tail = list(match.nodes), match.tail
+        if tail is not None and tail.locks == 0 and match.tail_tokens == len(tail.tokens):
+            self._lock(tail)
+            nodes.append(tail)
+        elif tail is not None:
+            page = self._take_page()
             # Taking the page may have evicted the tail's node; its page is intact until an operation says otherwise.
-            self._operations.append(CopyPage(match.tail.page, page, match.tail_tokens))
-            parent = match.nodes[-1] if match.nodes else self.root
-            node = self._new_node(page, parent)
-            node.tokens = match.tail.tokens[: match.tail_tokens]
+            self._operations.append(CopyPage(tail.page, page, match.tail_tokens))
+            node = self._new_node(page, nodes[-1] if nodes else self.root)
+            node.tokens = tail.tokens[: match.tail_tokens]
             node.computed = match.tail_tokens
-            branch.nodes = [*match.nodes, node]
-        else:
-            branch.nodes = list(match.nodes)
-        return branch
+            nodes.append(node)
+        return Branch(nodes, match.length, match.length)
 
     def pages_to_extend(self, branch: Branch, count: int) -> int:
         """Pages that `extend` by `count` tokens would take."""
@@ -238,6 +237,8 @@ class PrefixCache:
         for node in reversed(branch.nodes):
             node.last_used = self._clock
             self._unlock(node)
+        if branch.nodes and len(branch.nodes[-1].tokens) < self.page_size:
+            self._free_covered(branch.nodes[-1])
         branch.nodes = []
         branch.length = branch.computed = 0
 
@@ -287,6 +288,7 @@ class PrefixCache:
         assert parent is not None
         twin = parent.sealed_children.setdefault(tuple(node.tokens), node)
         if twin is node:
+            self._free_covered(node)
             return node
         self._lock(twin)
         if successor is not None:
@@ -296,6 +298,25 @@ class PrefixCache:
         self._unlock(node)
         self._remove(node)
         return twin
+
+    def _free_covered(self, node: Node) -> None:
+        """Of `node` and a page beside it that begins with all the tokens of the other, keep the longer: whoever finds
+        the shorter finds the longer as well."""
+        assert node.parent is not None
+        for other in list(node.parent.children):
+            shared = min(other.computed, node.computed)
+            # The last token tells most pages apart at once.
+            if other is node or not shared or other.tokens[shared - 1] != node.tokens[shared - 1]:
+                continue
+            if other.tokens[:shared] != node.tokens[:shared]:
+                continue
+            if node.locks == 0 and shared == node.computed:
+                self._lock(other)  # and unlock: it is the one used last now
+                self._unlock(other)
+                self._remove(node)
+                return
+            if other.locks == 0 and shared == other.computed:
+                self._remove(other)
 
     def _lock(self, node: Node) -> None:
         self._clock += 1

@@ -34,27 +34,33 @@ def sample(logits: Tensor, *, temperature: float, top_k: int, top_p: float, u: f
     """
     if temperature == 0.0:
         return int(logits.argmax())
-    probabilities = torch.softmax(logits.double() / temperature, dim=0)
-    if top_k or top_p < 1.0:
-        ordered, ids = torch.sort(probabilities, descending=True, stable=True)
-        keep = torch.ones_like(ordered, dtype=torch.bool)
-        if top_k:
-            keep[top_k:] = False
-        if top_p < 1.0:
-            kept = torch.where(keep, ordered, 0.0)
-            kept = kept / kept.sum()
-            keep &= torch.cumsum(kept, dim=0) - kept < top_p
-        kept = torch.where(keep, ordered, 0.0)
-        return int(ids[draw(kept / kept.sum(), u)])
-    return draw(probabilities, u)
+    probabilities = _softmax(logits, temperature)
+    if not top_k and top_p == 1.0:
+        return draw(probabilities, u)
+    # Sort only those that can be kept: all tokens below 1 / vocab of what top_p cuts off fall into the cut together.
+    size = len(probabilities)
+    least = probabilities.topk(min(top_k, size)).values[-1] if top_k else (1.0 - top_p) / size
+    ids = (probabilities >= least).nonzero()[:, 0]
+    kept, order = torch.sort(probabilities[ids], descending=True, stable=True)
+    if top_k:
+        kept = kept[:top_k] / kept[:top_k].sum()
+    if top_p < 1.0:
+        kept = kept[torch.cumsum(kept, dim=0) - kept < top_p]
+    return int(ids[order[draw(kept / kept.sum(), u)]])
 
 
 def renormalised(logits: Tensor, ids: list[int], temperature: float) -> Tensor:
     """Probabilities over `ids` alone, in their order, float64."""
-    return torch.softmax(logits[ids].double() / temperature, dim=0)
+    return _softmax(logits[ids], temperature)
 
 
 def log_probabilities(logits: Tensor, ids: list[int]) -> list[float]:
     """Natural-log probabilities of `ids` under the whole distribution, float64."""
     values: list[float] = torch.log_softmax(logits.double(), dim=0)[ids].tolist()
     return values
+
+
+def _softmax(logits: Tensor, temperature: float) -> Tensor:
+    """float64. The largest logit is taken off first, so that a tiny temperature does not overflow."""
+    wide = logits.double()
+    return torch.softmax((wide - wide.max()) / temperature, dim=0)

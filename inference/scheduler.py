@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from inference.kv_pool import OutOfPages
-from inference.radix import Branch, Match, PrefixCache, common_prefix
+from inference.radix import Branch, Match, PrefixCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,9 @@ class Scheduler:
     def schedule(self) -> list[ScheduledRows]:
         """Plan one step and reserve its pages. Empty only if there is nothing to do."""
         plan: list[ScheduledRows] = []
-        budget = self.config.max_batch_tokens
-        preempted = self.preemptions
-        budget = self._plan_running(plan, budget)
-        if self.preemptions == preempted and (self.config.continuous_batching or not self.running):
-            self._admit(plan, budget)
+        room = self._plan_running(plan)
+        if self.config.continuous_batching or not self.running:
+            self._admit(plan, room)
         for rows in plan:
             rows.sequence.passes += 1
             rows.sequence.forwarded_tokens += rows.count
@@ -132,34 +130,39 @@ class Scheduler:
             assert len(sequence.branch.nodes) == -(-len(held) // self.cache.page_size)
         self.cache.check_invariants()
 
-    def _plan_running(self, plan: list[ScheduledRows], budget: int) -> int:
-        """Decoding sequences first, so that a long prompt does not hold them up; each kind by age."""
-        order = sorted(self.running, key=lambda s: (s.pending > 1, s.arrival))
-        for sequence in order:
-            if sequence.branch is None:  # preempted a moment ago for another
-                continue
-            count = self._share_of(sequence.pending, budget, plan)
-            if count == 0:
-                continue
-            while not self._extend(sequence, count):
-                planned = {id(rows.sequence) for rows in plan}
-                younger = [s for s in self.running if s.arrival > sequence.arrival and id(s) not in planned]
-                if younger:
-                    self._preempt(max(younger, key=lambda s: s.arrival))
-                elif plan or any(s.arrival < sequence.arrival for s in self.running):
-                    # The pages go to others first. Holding on to mine might starve them: give way unless they run.
-                    if not plan:
-                        self._preempt(sequence)
-                    count = 0
-                    break
-                else:
-                    raise AssertionError("a sequence that fits the pool alone found no page")
-            if count:
-                budget -= count
-                plan.append(self._rows(sequence, count))
-        return budget
+    def _plan_running(self, plan: list[ScheduledRows]) -> int:
+        """Decoding sequences first, so that a long prompt does not hold them up; each kind by age.
 
-    def _admit(self, plan: list[ScheduledRows], budget: int) -> None:
+        Returns the tokens that the step has room for. None while a running sequence waits for room or for pages:
+        newcomers could overtake it for ever.
+        """
+        room = self.config.max_batch_tokens
+        everyone = True
+        for sequence in sorted(self.running, key=lambda s: (s.pending > 1, s.arrival)):
+            # One without a branch was preempted a moment ago for another.
+            count = self._share_of(sequence.pending, room, plan) if sequence.branch is not None else 0
+            if count and self._make_space(sequence, count, plan):
+                plan.append(self._rows(sequence, count))
+                room -= count
+            else:
+                everyone = False
+        return room if everyone else 0
+
+    def _make_space(self, sequence: SequenceState, count: int, plan: Sequence[ScheduledRows]) -> bool:
+        """Extend a running sequence, at the cost of younger ones if need be. False if others need the pages first."""
+        while not self._extend(sequence, count):
+            planned = {id(rows.sequence) for rows in plan}
+            younger = [s for s in self.running if s.arrival > sequence.arrival and id(s) not in planned]
+            if younger:
+                self._preempt(max(younger, key=lambda s: s.arrival))
+                continue
+            if not plan:  # older ones come later in this step; holding on to these pages might starve them
+                assert len(self.running) > 1, "a sequence that fits the pool alone found no page"
+                self._preempt(sequence)
+            return False
+        return True
+
+    def _admit(self, plan: list[ScheduledRows], room: int) -> None:
         """First come, first served, but a sequence that waits for another's prefix does not hold up the rest.
 
         A static batch takes in all it can when it is formed; its members wait inside for their share of a step, and
@@ -167,54 +170,41 @@ class Scheduler:
         """
         continuous = self.config.continuous_batching
         for sequence in list(self.waiting):
-            if len(self.running) >= self.config.max_running or (continuous and budget <= 0):
+            if len(self.running) >= self.config.max_running or (continuous and room <= 0):
                 break
             # At least one token is left to compute: its logits decide what comes next.
             match = self.cache.match(sequence.tokens[:-1])
             if continuous and self.config.share_cold_prefixes and self._is_being_computed(sequence, match):
                 continue
-            count = self._share_of(len(sequence.tokens) - match.length, budget, plan)
-            if continuous and count == 0:
+            count = self._share_of(len(sequence.tokens) - match.length, room, plan)
+            if (continuous and count == 0) or not self.cache.fits(match, len(sequence.tokens)):
                 break
-            branch = self._open(sequence, match)
-            if branch is None:
-                break
-            sequence.branch = branch
+            sequence.branch = self.cache.open_branch(match)
             if sequence.cached_tokens is None:
-                sequence.cached_tokens = branch.length
+                sequence.cached_tokens = match.length
             self.waiting.remove(sequence)
             self.running.append(sequence)
             if count and self._extend(sequence, count):
-                budget -= count
                 plan.append(self._rows(sequence, count))
-
-    def _open(self, sequence: SequenceState, match: Match) -> Branch | None:
-        """A branch for the whole sequence if its pages can be had without preempting anyone, else None."""
-        try:
-            branch = self.cache.open_branch(match)
-        except OutOfPages:
-            return None
-        if self.cache.pages_to_extend(branch, len(sequence.tokens) - branch.length) > self.cache.available:
-            self.cache.close(branch)
-            return None
-        return branch
+                room -= count
 
     def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
         """Whether a running prompt is about to give `sequence` a longer prefix than it can have now."""
         for other in self.running:
             assert other.branch is not None
-            if other.branch.computed >= other.prompt_length:
-                continue
-            agreed = common_prefix(sequence.tokens[:-1], other.tokens[: other.prompt_length])
-            if agreed > max(match.length, other.branch.computed):
+            better = max(match.length, other.branch.computed) + 1  # tokens that they must share
+            if better <= min(len(sequence.tokens) - 1, other.prompt_length) and (
+                sequence.tokens[better - 1] == other.tokens[better - 1]
+                and sequence.tokens[:better] == other.tokens[:better]
+            ):
                 return True
         return False
 
-    def _share_of(self, pending: int, budget: int, plan: Sequence[ScheduledRows]) -> int:
-        """How many of `pending` tokens the step takes on."""
+    def _share_of(self, pending: int, room: int, plan: Sequence[ScheduledRows]) -> int:
+        """How many of `pending` tokens a step takes on that has room for `room` beside its plan."""
         if self.config.chunked_prefill:
-            return min(pending, max(budget, 0))
-        return pending if pending <= budget or not plan else 0
+            return min(pending, room)
+        return pending if pending <= room or not plan else 0
 
     def _extend(self, sequence: SequenceState, count: int) -> bool:
         assert sequence.branch is not None

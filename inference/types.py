@@ -56,6 +56,8 @@ class SamplingParams:
             raise InvalidRequestError(f"top_k must be 0 (off) or more, not {self.top_k}")
         if not 0.0 < self.top_p <= 1.0:
             raise InvalidRequestError(f"top_p must lie in (0, 1], not {self.top_p}")
+        if isinstance(self.stop, str):
+            raise InvalidRequestError(f"stop must be a tuple of strings, not {self.stop!r}")
         if any(not text for text in self.stop):
             raise InvalidRequestError("a stop string must not be empty")
 

@@ -9,6 +9,8 @@ position order:
 A cut is computed once for all rows that read its page, whatever sequences they belong to: their queries are stacked
 into one product. So a shared system prompt is read once a step, not once a sequence.
 
+Part 0 is the null part: its weight is zero. Lists of parts are padded with it, so that no row reads another's.
+
 A row gets the same bits in any company, because
 - cuts lie at fixed positions, so who shares a page decides how many rows stand in a product and nothing else;
 - products have a multiple of `Q_TILE` rows, at which a row's bits do not depend on how many there are;
@@ -56,11 +58,9 @@ class _Narrow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    rows: int
     wide: tuple[_Wide, ...]
     narrow: tuple[_Narrow, ...]
-    parts: Tensor  # int64 [rows, slots]: where the partial results of a row lie, in position order
-    present: Tensor  # bool [rows, slots]
+    parts: Tensor  # int64 [rows, slots]: where the partial results of a row lie, in position order, then null parts
 
 
 def _ceil_to(n: int, tile: int) -> int:
@@ -75,7 +75,7 @@ class CpuAttention(Attention):
         readers: dict[int, list[int]] = defaultdict(list)
         start_of: dict[int, int] = {}
         position_of = [0] * rows
-        slots_of: list[list[int]] = [[] for _ in range(rows)]  # the pages of each row, in position order
+        path_of: list[list[tuple[int, int]]] = [[] for _ in range(rows)]  # pages of a row, its place among the readers
         for sequence in sequences:
             end = sequence.first_position + sequence.count
             for row in range(sequence.first_row, sequence.first_row + sequence.count):
@@ -84,12 +84,13 @@ class CpuAttention(Attention):
                 page = sequence.pages[cut]
                 start_of[page] = cut * page_size
                 skipped = max(0, cut * page_size - sequence.first_position)
+                group = readers[page]
                 for row in range(sequence.first_row + skipped, sequence.first_row + sequence.count):
-                    readers[page].append(row)
-                    slots_of[row].append(page)
+                    path_of[row].append((page, len(group)))
+                    group.append(row)
 
-        place: dict[tuple[int, int], int] = {}  # (page, row) -> index among all partial results
-        size = 0
+        first_part: dict[int, int] = {}  # the partial results of a page lie in a row, those of its readers in order
+        size = 1
         wide: list[_Wide] = []
         few: dict[int, list[int]] = defaultdict(list)  # padded reader count -> pages
         for first, last, group in _runs(readers):
@@ -98,8 +99,7 @@ class CpuAttention(Attention):
                 continue
             padded = _padded(group)
             for page in range(first, last):
-                for i, row in enumerate(group):
-                    place[page, row] = size + i
+                first_part[page] = size
                 size += len(padded)
             starts = [start_of[page] for page in range(first, last)]
             positions = [position_of[row] for row in padded]
@@ -111,8 +111,7 @@ class CpuAttention(Attention):
         for width, pages in sorted(few.items()):
             padded_rows = [_padded(readers[page]) for page in pages]
             for page in pages:
-                for i, row in enumerate(readers[page]):
-                    place[page, row] = size + i
+                first_part[page] = size
                 size += width
             bias = _bias(
                 [start_of[page] for page in pages],
@@ -121,14 +120,9 @@ class CpuAttention(Attention):
             )
             narrow.append(_Narrow(torch.tensor(pages), torch.tensor(padded_rows), bias))
 
-        longest = max((len(pages) for pages in slots_of), default=0) or 1
-        parts = torch.zeros(rows, longest, dtype=torch.int64)
-        present = torch.zeros(rows, longest, dtype=torch.bool)
-        for row, row_pages in enumerate(slots_of):
-            if row_pages:
-                parts[row, : len(row_pages)] = torch.tensor([place[page, row] for page in row_pages])
-                present[row, : len(row_pages)] = True
-        return _Plan(rows, tuple(wide), tuple(narrow), parts, present)
+        longest = max(map(len, path_of))
+        parts = [[first_part[page] + i for page, i in path] + [0] * (longest - len(path)) for path in path_of]
+        return _Plan(tuple(wide), tuple(narrow), torch.tensor(parts))
 
     def attend(self, q: Tensor, k_pages: Tensor, v_pages: Tensor, plan: _Plan) -> Tensor:
         rows, heads, head_dim = q.shape
@@ -136,7 +130,8 @@ class CpuAttention(Attention):
         group = heads // kv_heads
         scaled = (q * (1.0 / math.sqrt(head_dim))).view(rows, kv_heads, group, head_dim)
 
-        parts: list[tuple[Tensor, Tensor, Tensor]] = []
+        null = (q.new_full((1, heads), -torch.inf), q.new_zeros(1, heads), q.new_zeros(1, heads, head_dim))
+        parts = [null]
         for item in plan.wide:
             stacked = scaled[item.rows][None].expand(item.last - item.first, -1, -1, -1, -1)
             k, v = k_pages[item.first : item.last], v_pages[item.first : item.last]
@@ -144,11 +139,9 @@ class CpuAttention(Attention):
         for items in plan.narrow:
             stacked = scaled[items.rows]
             parts.append(_partial(stacked, k_pages[items.pages], v_pages[items.pages], items.bias))
-        if not parts:
-            return torch.zeros_like(q)
         m, sums, o = (torch.cat(column) for column in zip(*parts, strict=True))  # [parts, heads, ...]
 
-        m_row = m[plan.parts].masked_fill_(~plan.present[..., None], -torch.inf)  # [rows, slots, heads]
+        m_row = m[plan.parts]  # [rows, slots, heads]
         top = m_row.amax(dim=1, keepdim=True).nan_to_num_(neginf=0.0)
         weights = torch.exp(m_row - top)
         # A bag for each (row, head): entries (part, head) in position order.

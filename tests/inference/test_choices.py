@@ -47,6 +47,8 @@ def test_a_forced_run_ends_at_a_branch_or_a_leaf():
         ([], "at least one choice"),
         ([(1,), ()], "choice 1 is empty"),
         ([(1, 2), (3,), (1, 2)], r"choices 0 and 2 are the same tokens \[1, 2\]"),
+        ([(1,), (1, END, 4)], f"contains the terminator token {END}"),
+        ([(1,), (1, 2), (1, END), (1, 2, 5)], f"contains the terminator token {END}"),
         ([(1,), (1, END)], f"contains the terminator token {END}"),
     ],
 )

@@ -410,3 +410,89 @@ def test_cached_tokens_are_counted_once_whatever_happens_to_the_request():
     assert stats.preemptions > 0
     assert stats.prompt_tokens == 5 * 6
     assert stats.cached_tokens <= 4 * 4
+
+
+def test_a_request_that_waits_for_pages_disturbs_nothing_meanwhile():
+    world = World(pages=8, page_size=4, max_batch_tokens=64)
+    prompt = [1, 2, 3, 4, 5, 6]
+    world.submit(prompt, generation(max_tokens=1))
+    world.run()  # two pages are cached, the second of them half full
+    world.submit([9] * 9, generation(max_tokens=8, ignore_eos=True))
+    world.step()
+    late = world.submit([*prompt[:5], *[8] * 20], generation())
+    stats = world.core.stats()
+    for _ in range(3):
+        world.step()
+        assert late.sequence in world.core.scheduler.waiting
+    assert world.core.stats().evicted_pages == stats.evicted_pages == 0
+    assert world.core.stats().pages_cached == stats.pages_cached == 2
+    world.run()
+    assert world.answers[late] == answer_alone(late.prompt, generation())
+
+
+def test_a_prompt_short_of_pages_is_not_overtaken_for_ever_by_small_requests():
+    world = World(pages=22, page_size=4, max_batch_tokens=40, max_running=50)
+    fed = 0
+
+    def feed():  # three small ones always wait
+        nonlocal fed
+        while len(world.core.scheduler.waiting) < 3:
+            fed += 1
+            world.submit([fed % VOCAB, fed // VOCAB % VOCAB], generation(fed, 2 + fed % 2, ignore_eos=True))
+
+    for i in range(2):
+        world.submit([i, i], generation(i, 8 + 4 * i, ignore_eos=True))
+    world.step()
+    world.step()
+    large = world.submit([11] * 80, generation())
+    world.step()
+    assert large.sequence.computed == 38
+    held_back = 0
+    for _ in range(60):
+        feed()
+        before = large.sequence.computed
+        world.step()
+        held_back += large.sequence.computed == before
+        if large in world.answers:
+            break
+    assert held_back > 1, "the pool was meant to be short"
+    assert large in world.answers
+
+
+def test_a_run_of_forced_tokens_that_finds_no_room_in_a_step_is_not_overtaken_for_ever():
+    world = World(pages=400, max_batch_tokens=4, chunked_prefill=False)
+    decider = next(d for seed in range(99) if answer_alone([1, 2], d := choice(seed))[0] in (4, 5))
+    walker = world.submit([1, 2], choice(decider.seed))
+    for i in range(80):
+        while len(world.core.scheduler.waiting) < 3:
+            world.submit([i % VOCAB], generation(i, 3, ignore_eos=True))
+        world.step()
+        if walker in world.answers:
+            return
+    raise AssertionError("overtaken for ever")
+
+
+def test_tokens_generated_are_counted_alike_for_a_request_and_for_the_engine():
+    world = World()
+    requests = [world.submit([i, 1], choice(i)) for i in range(10)]
+    requests += [world.submit([i, 2], generation(i)) for i in range(10)]
+    forced = ChoiceTrie.build([(3, 4, 5), (3, 4, 6)], END)
+    single = ChoiceTrie.build([(3, 4)], END)
+    for trie in (forced, single):
+        decider = ChoiceDecider(["x", "y"], trie, temperature=1.0, seed=0, jump_forward=True)
+        requests.append(world.submit([7], decider))
+    world.run()
+    assert world.core.stats().generated_tokens == sum(request.usage().generated_tokens for request in requests)
+
+
+def test_games_with_append_only_histories_keep_few_pages():
+    world = World(pages=600, page_size=8, context_length=1000, max_batch_tokens=64)
+    system = [i * 7 % VOCAB for i in range(30)]
+    histories = [[game % VOCAB, game // VOCAB] for game in range(16)]
+    for ply in range(30):
+        for history in histories:
+            world.submit([*system, *history], generation(max_tokens=1))
+            history += [ply % VOCAB, 3]
+        world.run()
+    # 3 pages of the system prompt; what a game's last prompt holds beyond them, and nothing of the earlier ones.
+    assert world.core.stats().pages_cached <= 3 + 16 * -(-(30 - 24 + len(histories[0])) // 8)

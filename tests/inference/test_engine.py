@@ -185,6 +185,7 @@ async def test_nonsense_is_refused_with_what_would_be_right(make_engine):
         (CHAT, ["a", "b", "a"], "'a' is there twice"),
         (CHAT, ["a", ""], "choice 1 is empty"),
         ([], ["a", "b"], "the prompt is empty"),
+        ("Your move?", ["a", "b"], "not a string"),
         ([999], ["a", "b"], "token id 999 is outside the vocabulary of 258"),
     ):
         with pytest.raises(InvalidRequestError, match=message):
@@ -197,6 +198,7 @@ async def test_nonsense_is_refused_with_what_would_be_right(make_engine):
         ({"top_p": 0.0}, r"top_p must lie in \(0, 1\], not 0.0"),
         ({"top_k": -3}, "top_k must be 0"),
         ({"stop": ("",)}, "must not be empty"),
+        ({"stop": "END"}, "stop must be a tuple of strings, not 'END'"),
     ):
         with pytest.raises(InvalidRequestError, match=message):
             SamplingParams(**bad)
@@ -297,6 +299,55 @@ async def test_closing_answers_everyone_and_leaves_no_thread(tiny_model):
     assert (await engine.generate(CHAT, SamplingParams(max_tokens=3))).token_ids
     engine.close()
     engine.close()
+
+
+async def test_an_engine_started_again_has_an_empty_line(tiny_model):
+    engine = Engine(EngineConfig(pages=1000, page_size=8, max_batch=1, max_waiting=2), model=tiny_model)
+    engine.start()
+    running = asyncio.create_task(engine.generate(CHAT, forever()))
+    await until(lambda: engine.stats().running == 1, "the first runs")
+    waiting = [asyncio.create_task(engine.generate(CHAT, forever())) for _ in range(2)]
+    await until(lambda: engine.stats().waiting == 2, "two wait")
+    await asyncio.to_thread(engine.close)
+    await asyncio.gather(running, *waiting, return_exceptions=True)
+    assert engine.stats().waiting == engine.stats().running == engine.stats().pages_locked == 0
+    engine.start()
+    assert (await engine.generate(CHAT, SamplingParams(max_tokens=3))).token_ids
+    engine.close()
+
+
+async def test_an_engine_says_whether_it_is_alive(tiny_model):
+    engine = Engine(EngineConfig(pages=100), model=tiny_model)
+    assert not engine.alive
+    engine.start()
+    assert engine.alive
+    engine.close()
+    assert not engine.alive
+
+
+@pytest.mark.parametrize("where", ["add", "cancel", "step", "stats"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_fault_anywhere_in_the_step_loop_leaves_nobody_waiting(make_engine, monkeypatch, where):
+    engine = make_engine(max_batch=1)
+    tasks = [asyncio.create_task(engine.generate(CHAT, forever())) for _ in range(3)]
+    await until(lambda: engine.stats().waiting == 2, "two wait")
+    monkeypatch.setattr(type(engine._core), where, lambda *_: 1 / 0)
+    tasks.append(asyncio.create_task(engine.generate(CHAT, forever())))
+    await asyncio.sleep(0)
+    tasks.pop(1).cancel()
+    for result in await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10):
+        assert isinstance(result, (EngineFailedError, EngineClosedError))
+    await until(lambda: not engine.alive, "the worker ends")
+    with pytest.raises(EngineClosedError):
+        await engine.generate(CHAT)
+
+
+async def test_the_time_limit_of_a_score_is_for_the_whole_of_it(make_engine, monkeypatch):
+    engine = make_engine()
+    run = engine._core.runner.run
+    monkeypatch.setattr(engine._core.runner, "run", lambda *step: time.sleep(0.15) or run(*step))
+    with pytest.raises(RequestTimeoutError):
+        await engine.score(CHAT, ["abcdefghij", "abcdefghik"], timeout_s=0.4)
 
 
 async def test_two_engines_in_one_process_do_not_mix(make_engine, tiny_model):

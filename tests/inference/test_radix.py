@@ -119,6 +119,57 @@ def test_a_tail_that_is_evicted_for_its_own_copy_keeps_its_tokens():
     cache.check_invariants()
 
 
+def test_a_tail_that_nobody_uses_is_taken_over_by_the_prompt_that_goes_on_from_it():
+    cache = make_cache()
+    for length in range(1, 2 * PAGE):  # an append-only history: each prompt is the one before and a token more
+        branch = compute(cache, tokens(length))
+        assert branch.length == length
+        cache.close(branch)
+        cache.check_invariants()
+        assert cache.cached == -(-length // PAGE)
+    assert not [operation for operation in cache.take_operations() if isinstance(operation, CopyPage)]
+
+
+def test_a_tail_that_a_longer_one_covers_is_freed_when_its_branch_ends():
+    cache = make_cache()
+    short, equal, longer = (cache.open_branch(cache.match([])) for _ in range(3))
+    for branch, length in ((short, PAGE + 1), (equal, PAGE + 1), (longer, PAGE + 2)):
+        cache.extend(branch, tokens(length))
+    for branch in (short, equal, longer):
+        cache.commit(branch)
+    for branch, left in ((longer, 4), (short, 3), (equal, 2)):
+        cache.close(branch)
+        cache.check_invariants()
+        assert cache.cached + cache.locked == left
+    assert cache.match(tokens(PAGE + 2)).length == PAGE + 2
+
+
+def test_of_many_tails_on_one_page_the_longest_match_is_found():
+    cache = make_cache(pages=40)
+    stem = tokens(PAGE)
+    for first in range(3):
+        for second in range(10, 13):
+            for third in range(20, 23):
+                cache.close(compute(cache, [*stem, first, second, third]))
+    cache.close(compute(cache, [*stem, 1, 11, 21, 30, 31]))
+    for rest, length in (([1, 11, 22, 9], 3), ([2, 12, 9], 2), ([0, 9], 1), ([9], 0), ([1, 11, 21, 30], 4)):
+        assert cache.match([*stem, *rest]).length == PAGE + length
+
+
+def test_what_cannot_be_opened_is_known_beforehand():
+    cache = make_cache(pages=4)
+    cache.close(compute(cache, tokens(2 * PAGE + 2)))
+    for length, page_count in ((2 * PAGE + 2, 3), (2 * PAGE + 1, 3), (4 * PAGE, 4), (PAGE, 1)):
+        assert cache.fits(cache.match(tokens(length)), length)
+        assert cache.fits(cache.match(tokens(length)), 4 * PAGE), page_count
+        assert not cache.fits(cache.match(tokens(length)), 4 * PAGE + 1)
+    held = compute(cache, tokens(PAGE, first=50))
+    assert not cache.fits(cache.match(tokens(2 * PAGE)), 3 * PAGE + 1)
+    assert cache.fits(cache.match(tokens(2 * PAGE)), 3 * PAGE)
+    assert cache.fits(cache.match(tokens(PAGE, first=50)), 4 * PAGE)
+    cache.close(held)
+
+
 def test_flush_frees_everything_that_nobody_uses():
     cache = make_cache()
     kept = compute(cache, tokens(6))

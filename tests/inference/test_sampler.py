@@ -50,8 +50,29 @@ def test_top_p_keeps_the_smallest_set_that_reaches_it():
     assert shares(top_p=p[0] + 1e-6) == pytest.approx([0, a, b, 0], abs=1e-3)
 
 
+@pytest.mark.parametrize("top_k", [1, 7, 500, 0])
+@pytest.mark.parametrize("top_p", [0.97, 0.5, 1e-6])
+def test_what_is_kept_of_many_tokens_is_what_a_plain_count_keeps(top_k, top_p):
+    logits = torch.randint(-30, 30, (300,), generator=torch.Generator().manual_seed(top_k)) / 8.0  # with many ties
+    probabilities = softmax(logits.tolist())
+    ranked = sorted(range(300), key=lambda token: (-probabilities[token], token))[: top_k or 300]
+    mass, kept = sum(probabilities[token] for token in ranked), []
+    while ranked and sum(probabilities[token] for token in kept) < top_p * mass - 1e-12:
+        kept.append(ranked.pop(0))
+    drawn = [sample(logits, temperature=1.0, top_k=top_k, top_p=top_p, u=(i + 0.5) / 3000) for i in range(3000)]
+    assert set(drawn) <= set(kept)
+    assert drawn == sorted(drawn, key=kept.index)
+    assert (drawn[0], drawn[-1]) == (kept[0], kept[-1]) or len(kept) > 50
+
+
 def test_temperature_zero_takes_the_largest_and_the_lower_id_of_equals():
     assert sample(torch.tensor([1.0, 5.0, 5.0]), temperature=0.0, top_k=0, top_p=1.0, u=0.9) == 1
+
+
+def test_the_smallest_temperature_takes_the_largest():
+    for temperature in (1e-3, 1e-300, 5e-324):
+        assert sample(LOGITS, temperature=temperature, top_k=0, top_p=1.0, u=0.999) == 1
+        assert renormalised(LOGITS, [0, 2, 3], temperature).tolist() == [0, 1, 0]
 
 
 def test_a_draw_never_lands_on_what_has_no_probability():
@@ -87,6 +108,13 @@ def test_half_a_character_and_the_start_of_a_stop_string_are_held_back():
     shown = list(feed(decider, "é ENEND!".encode()))
     assert shown == ["", "é", "é ", "é ", "é ", "é EN", "é EN", "é EN"]
     assert (decider.text, decider.finish_reason) == ("é EN", FinishReason.STOP)
+
+
+def test_the_start_of_a_stop_string_is_held_back_also_before_half_a_character():
+    decider = GenerateDecider(SamplingParams(max_tokens=50, stop=("\n수",)), 0, Words())
+    shown = list(feed(decider, "a\n나\n수".encode()))
+    assert shown == ["a", "a", "a", "a", "a\n나", "a\n나", "a\n나", "a\n나", "a\n나"]
+    assert decider.text == "a\n나"
 
 
 def test_the_end_of_text_token_ends_the_text_and_is_not_part_of_it():

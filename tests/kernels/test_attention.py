@@ -84,6 +84,19 @@ def test_what_a_page_holds_behind_the_mask_does_not_matter():
     assert torch.equal(before, attend(CpuAttention(), q, cache, sequences)[0])
 
 
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_what_is_not_finite_stays_with_the_sequence_that_holds_it(bad):
+    cache, q = filled_cache(4, 16), queries(16)
+    healthy = SequenceRows(0, 1, 4, [3])
+    before = attend(CpuAttention(), q, cache, [healthy])[0]
+    cache.k[0][1] = cache.v[0][1] = bad
+    for sick in (SequenceRows(1, 1, 20, [1, 2]), SequenceRows(1, 1, 20, [2, 1]), SequenceRows(1, 1, 3, [1])):
+        got = attend(CpuAttention(), q, cache, [healthy, sick])
+        assert torch.equal(got[0], before)
+        assert not torch.isfinite(got[1]).all()
+        assert torch.isfinite(got[2:]).all()
+
+
 def test_written_tokens_are_read_back_from_copied_pages_and_cleared_pages_are_zero():
     cache = KVCache(2, 4, KV_HEADS, 4, DIM)
     k, v = torch.randn(2, 3, KV_HEADS, DIM)
