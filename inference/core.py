@@ -149,6 +149,7 @@ class EngineCore:
     def step(self) -> None:
         """One forward pass, if there is anything to compute, and what follows from it."""
         self._expire()
+        planning = self.clock()
         plan = self.scheduler.schedule()
         if not plan:
             return
@@ -166,7 +167,8 @@ class EngineCore:
             return
         self.scheduler.commit(plan)
         now = self.clock()
-        self.metrics.step(len(plan), sum(rows.count for rows in plan), (now - started) * 1e3)
+        tokens = sum(rows.count for rows in plan)
+        self.metrics.step(len(plan), tokens, (now - started) * 1e3, (started - planning) * 1e3)
         wanting = [rows for rows in plan if rows.wants_logits]
         for rows, row_logits in zip(wanting, logits, strict=True):
             self._decide(self._requests[rows.sequence.arrival], row_logits, now)

@@ -32,7 +32,7 @@ from inference.errors import (
     ModelError,
     QueueFullError,
 )
-from inference.runner import ModelRunner
+from inference.runner import ModelRunner, StepRunner
 from inference.scheduler import SchedulerConfig
 from inference.types import (
     ChoiceReply,
@@ -64,8 +64,9 @@ class EngineConfig:
 
     `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does. `max_batch` bounds the
     sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
-    batching. `max_waiting` requests may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in
-    all. `threads` None leaves torch's own choice.
+    batching. `shared_attention` off reads a page that several sequences share once for each of them. `max_waiting`
+    requests may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in all. `threads` None leaves
+    torch's own choice.
     """
 
     model: str = "smollm2-135m"
@@ -82,6 +83,7 @@ class EngineConfig:
     continuous_batching: bool = True
     chunked_prefill: bool = True
     jump_forward: bool = True
+    shared_attention: bool = True
 
     def __post_init__(self) -> None:
         for name in ("page_size", "kv_memory_mb", "max_batch_tokens", "max_batch", "max_waiting"):
@@ -101,9 +103,17 @@ class Engine:
     Invariant: each accepted call gets exactly one answer or error, or was cancelled by its caller.
     """
 
-    def __init__(self, config: EngineConfig | None = None, *, model: LoadedModel | None = None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig | None = None,
+        *,
+        model: LoadedModel | None = None,
+        wrap_runner: Callable[[StepRunner], StepRunner] | None = None,
+    ) -> None:
+        """`model` spares loading it again; `wrap_runner` puts something between plan and model, to look at steps."""
         self.config = config or EngineConfig()
         self._model = model
+        self._wrap_runner = wrap_runner
         self._core: EngineCore | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Condition()
@@ -386,8 +396,11 @@ class Engine:
                 f"a page of {config.page_size} tokens takes {page_bytes / 2**20:.1f} MiB"
             )
         cache = KVCache(shape.layers, pages + 1, shape.kv_heads, config.page_size, shape.head_dim)
+        runner = ModelRunner(
+            model.transformer, cache, CpuAttention(shape.heads, shape.kv_heads, shared=config.shared_attention)
+        )
         return EngineCore(
-            runner=ModelRunner(model.transformer, cache, CpuAttention()),
+            runner=self._wrap_runner(runner) if self._wrap_runner else runner,
             pages=pages,
             page_size=config.page_size,
             context_length=shape.context_length,

@@ -32,13 +32,16 @@ class Metrics:
         self.cached_tokens = 0
         self.forwarded_tokens = 0
         self.generated_tokens = 0
+        self.scheduler_ms = 0.0
         self._ttft_ms: deque[float] = deque(maxlen=WINDOW)
         self._itl_ms: deque[float] = deque(maxlen=WINDOW)
         self._batch: deque[int] = deque(maxlen=WINDOW)
         self._step_ms: deque[float] = deque(maxlen=WINDOW)
 
-    def step(self, sequences: int, tokens: int, milliseconds: float) -> None:
+    def step(self, sequences: int, tokens: int, milliseconds: float, scheduler_ms: float) -> None:
+        """A step of `sequences` and `tokens` that computed for `milliseconds`, after planning for `scheduler_ms`."""
         self.steps += 1
+        self.scheduler_ms += scheduler_ms
         self.forwarded_tokens += tokens
         self._batch.append(sequences)
         self._step_ms.append(milliseconds)
@@ -65,6 +68,7 @@ class Metrics:
             cached_tokens=self.cached_tokens,
             forwarded_tokens=self.forwarded_tokens,
             generated_tokens=self.generated_tokens,
+            scheduler_ms=self.scheduler_ms,
             ttft_p50_ms=percentile(self._ttft_ms, 0.5),
             ttft_p95_ms=percentile(self._ttft_ms, 0.95),
             itl_p50_ms=percentile(self._itl_ms, 0.5),

@@ -35,7 +35,7 @@ class SchedulerConfig:
             raise ValueError(f"max_running must be at least 1, not {self.max_running}")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class SequenceState:
     """A request as the scheduler sees it: tokens wanted, tokens computed, and the branch that holds their KV.
 

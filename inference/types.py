@@ -133,8 +133,11 @@ class ScoreReply:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A snapshot of the engine's figures. Counters run since start; times are milliseconds over the last
-    `window` finished requests; `hit_rate` is cached over prompted tokens."""
+    """A snapshot of the engine's figures.
+
+    Counters run since start, `scheduler_ms` (spent on planning steps) among them; the other times are milliseconds
+    over the most recent requests and steps. `hit_rate` is cached over prompted tokens.
+    """
 
     waiting: int = 0
     running: int = 0
@@ -158,6 +161,7 @@ class EngineStats:
     itl_p95_ms: float = 0.0
     batch_mean: float = 0.0
     step_ms_mean: float = 0.0
+    scheduler_ms: float = 0.0
 
     @property
     def hit_rate(self) -> float:

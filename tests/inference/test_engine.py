@@ -56,6 +56,7 @@ async def test_the_same_request_gives_the_same_answer_alone_and_in_a_crowd_in_an
         {"prefix_cache": False},
         {"continuous_batching": False},
         {"chunked_prefill": False},
+        {"shared_attention": False},
         {"max_batch_tokens": 5},
         {"max_batch": 1},
         {"pages": 14},

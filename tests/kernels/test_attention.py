@@ -29,8 +29,9 @@ def attend(attention, q, cache, sequences):
     return attention.attend(q, cache.k[0], cache.v[0], plan)
 
 
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("page_size", [4, 16])
-def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size):
+def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, shared):
     shared = [5, 6, 7]
     sequences = [
         SequenceRows(0, 3 * page_size + 2, 0, [*shared, 9]),  # a whole prompt, ragged end
@@ -40,7 +41,7 @@ def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size):
         SequenceRows(3 * page_size + 6, 1, 0, [4]),
     ]
     cache, q = filled_cache(12, page_size), queries(3 * page_size + 12)
-    got = attend(CpuAttention(), q, cache, sequences)
+    got = attend(CpuAttention(HEADS, KV_HEADS, shared=shared), q, cache, sequences)
     want = attend(ReferenceAttention(), q, cache, sequences)
     used = 3 * page_size + 7
     torch.testing.assert_close(got[:used], want[:used], rtol=1e-5, atol=1e-5)
@@ -54,10 +55,13 @@ def test_a_row_has_the_same_bits_alone_and_in_company_whoever_shares_its_pages()
     strangers = [SequenceRows(1 + i, 1, 8 * page_size + 7 * i % 64, [*prefix, 20 + i]) for i in range(15)]
     me = SequenceRows(0, 1, 8 * page_size + 5, [*prefix, 19])
     q = queries(32, heads=heads, dim=dim)
-    alone = attend(CpuAttention(), q[:16], cache, [me])[0]
+    alone = attend(CpuAttention(heads, kv_heads), q[:16], cache, [me])[0]
     for n in range(16):
-        company = attend(CpuAttention(), q, cache, [me, *strangers[:n]])[0]
-        assert torch.equal(alone, company), f"with {n} strangers"
+        company = [me, *strangers[:n]]
+        assert torch.equal(alone, attend(CpuAttention(heads, kv_heads), q, cache, company)[0]), f"with {n} strangers"
+        assert torch.equal(alone, attend(CpuAttention(heads, kv_heads, shared=False), q, cache, company)[0]), (
+            f"beside {n} strangers"
+        )
 
 
 def test_a_prompt_has_the_same_bits_whole_and_in_chunks():
@@ -65,12 +69,12 @@ def test_a_prompt_has_the_same_bits_whole_and_in_chunks():
     cache = filled_cache(20, page_size, kv_heads=kv_heads, dim=dim)
     pages = list(range(1, 11))
     q = queries(160, heads=heads, dim=dim)
-    whole = attend(CpuAttention(), q, cache, [SequenceRows(0, 150, 0, pages)])[:150]
+    whole = attend(CpuAttention(heads, kv_heads), q, cache, [SequenceRows(0, 150, 0, pages)])[:150]
     for cuts in ([0, 1, 2, 5, 150], [0, 64, 128, 150], [0, 149, 150]):
         for start, end in itertools.pairwise(cuts):
             part = torch.zeros_like(q)
             part[: end - start] = q[start:end]
-            got = attend(CpuAttention(), part, cache, [SequenceRows(0, end - start, start, pages)])
+            got = attend(CpuAttention(heads, kv_heads), part, cache, [SequenceRows(0, end - start, start, pages)])
             assert torch.equal(got[: end - start], whole[start:end]), (start, end)
 
 
@@ -78,20 +82,20 @@ def test_what_a_page_holds_behind_the_mask_does_not_matter():
     cache = filled_cache(4, 16)
     q = queries(16)
     sequences = [SequenceRows(0, 1, 4, [2])]
-    before = attend(CpuAttention(), q, cache, sequences)[0]
+    before = attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences)[0]
     cache.k[0][2, :, 5:] = 1e30
     cache.v[0][2, :, 5:] = -1e30
-    assert torch.equal(before, attend(CpuAttention(), q, cache, sequences)[0])
+    assert torch.equal(before, attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences)[0])
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_what_is_not_finite_stays_with_the_sequence_that_holds_it(bad):
     cache, q = filled_cache(4, 16), queries(16)
     healthy = SequenceRows(0, 1, 4, [3])
-    before = attend(CpuAttention(), q, cache, [healthy])[0]
+    before = attend(CpuAttention(HEADS, KV_HEADS), q, cache, [healthy])[0]
     cache.k[0][1] = cache.v[0][1] = bad
     for sick in (SequenceRows(1, 1, 20, [1, 2]), SequenceRows(1, 1, 20, [2, 1]), SequenceRows(1, 1, 3, [1])):
-        got = attend(CpuAttention(), q, cache, [healthy, sick])
+        got = attend(CpuAttention(HEADS, KV_HEADS), q, cache, [healthy, sick])
         assert torch.equal(got[0], before)
         assert not torch.isfinite(got[1]).all()
         assert torch.isfinite(got[2:]).all()

@@ -44,8 +44,11 @@ def test_sharded_weights_give_the_model_of_a_single_file(checkpoint):
         load_model(str(sharded))
 
 
-def test_tied_embeddings_are_one_matrix_in_memory(checkpoint):
-    weights = load_model(str(checkpoint("llama", tie_word_embeddings=True))).transformer.weights
+def test_tied_embeddings_are_one_matrix_and_in_memory_too_unless_it_is_packed(checkpoint):
+    folder = str(checkpoint("llama", tie_word_embeddings=True))
+    weights = load_model(folder).transformer.weights
+    assert torch.equal(weights.head.weight, weights.embedding)
+    weights = load_model(folder, dtype=torch.bfloat16).transformer.weights
     assert weights.head.weight.data_ptr() == weights.embedding.data_ptr()
 
 

@@ -1,0 +1,205 @@
+"""`arena bench`: how fast the engine is, and what each of its techniques is worth."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arena.cli.logs import log_options
+from arena.cli.options import console, echo_json, json_option
+from arena.errors import ArenaError, UsageError
+
+if TYPE_CHECKING:
+    from arena.bench.serving import Measurement
+    from arena.bench.workload import Workload
+    from inference.engine import EngineConfig
+    from inference.loader import LoadedModel
+
+
+def load_options(in_flight: int, plies: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options that make a workload and an engine, with their defaults."""
+    positive = click.IntRange(min=1)
+    options = (
+        click.option("--prompt", type=click.Choice(["history", "fen"]), default="history", show_default=True,
+                     help="What follows the system prompt: the moves so far, or board and legal moves."),
+        click.option("--answer", type=click.Choice(["choose", "free"]), default="choose", show_default=True,
+                     help="One of the legal moves, or five tokens, greedy."),
+        click.option("--in-flight", type=positive, default=in_flight, show_default=True, help="Games at once."),
+        click.option("--plies", type=positive, default=plies, show_default=True, help="Requests of each game."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the games and the answers."),
+        click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`."),
+        click.option("--threads", type=positive, help="Processor threads of the engine."),
+        click.option("--page-size", type=positive, default=64, show_default=True, help="Tokens a KV page."),
+        click.option("--kv-memory", type=positive, default=1024, show_default=True, help="MiB of the KV cache."),
+        click.option("--max-batch-tokens", type=positive, default=256, show_default=True, help="New tokens a step."),
+        json_option,
+    )  # fmt: skip
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.group()
+@log_options
+def command() -> None:
+    """Measure the engine on the load of a chess arena.
+
+    The load is the same for every engine: games of seeded random legal moves, all at once, each asking for its next
+    move when the answer to the last has come.
+    """
+
+
+@command.command()
+@load_options(in_flight=16, plies=8)
+@click.option("--no-prefix-cache", is_flag=True, help="Compute every prompt from its first token.")
+@click.option("--no-continuous-batching", is_flag=True, help="Static batching.")
+@click.option("--no-chunked-prefill", is_flag=True, help="Prompts are not split over steps.")
+@click.option("--no-jump-forward", is_flag=True, help="Forced tokens are decoded one by one.")
+@click.option("--no-shared-attention", is_flag=True, help="Shared pages are read once for each sequence.")
+@click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True, help="Sequences a step.")
+@log_options
+def serving(as_json: bool, max_batch: int, **options: Any) -> None:
+    """Moves a second, latency and what a move costs."""
+    switches = {
+        name.removeprefix("no_"): not options.pop(name) for name in [name for name in options if name.startswith("no_")]
+    }
+    workload, config, model = _prepare(options, max_batch=max_batch, **switches)
+    result = _measure(workload, config, model)
+    if as_json:
+        echo_json({**asdict(result), "load": _load_of(workload), "engine": asdict(config)})
+    else:
+        _print_cell(result, workload)
+
+
+@command.command()
+@load_options(in_flight=8, plies=3)
+@log_options
+def ablation(as_json: bool, **options: Any) -> None:
+    """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention.
+
+    Without a prefix cache every request computes its whole prompt, so keep the load small.
+    """
+    from arena.bench.ablation import variants
+
+    workload, config, model = _prepare(options)
+    results = []
+    for variant in variants(config):
+        click.echo(f"{variant.name} ...", err=True)
+        results.append((variant, _measure(workload, variant.config, model)))
+    if as_json:
+        echo_json(
+            {
+                "load": _load_of(workload),
+                "variants": [{"name": variant.name, **asdict(result)} for variant, result in results],
+            }
+        )
+        return
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for column in ("variant", "moves/s", "x serial", "p50 ms", "p95 ms", "tokens/move", "passes/move", "hit rate"):
+        table.add_column(column, justify="left" if column == "variant" else "right")
+    base = results[0][1].moves_per_s
+    for variant, result in results:
+        table.add_row(
+            variant.name,
+            f"{result.moves_per_s:.2f}",
+            f"{result.moves_per_s / base:.1f}",
+            f"{result.latency_ms['p50']:,.0f}",
+            f"{result.latency_ms['p95']:,.0f}",
+            f"{result.forwarded_tokens_per_move:,.1f}",
+            f"{result.passes_per_move:.1f}",
+            f"{result.hit_rate:.1%}",
+        )
+    console().print(table)
+    waste = results[-1][1].kv_waste_percent
+    click.echo(
+        f"\nKV memory that holds no token: {waste['paged']:.0f}% in pages of {config.page_size} tokens; "
+        f"{waste['contiguous']:.0f}% if each request had its whole context set aside."
+    )
+
+
+def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
+    from agents.prompts import load_template
+    from arena.bench.workload import make_workload
+    from arena.resources import data_path
+    from inference.engine import EngineConfig
+    from inference.errors import ModelError
+    from inference.loader import load_model
+
+    try:
+        workload = make_workload(
+            load_template(data_path("prompts", "chess.toml")),
+            prompt=options["prompt"],
+            answer=options["answer"],
+            in_flight=options["in_flight"],
+            plies=options["plies"],
+            seed=options["seed"],
+        )
+    except ValueError as error:
+        raise UsageError(f"--plies {options['plies']}: {error}") from error
+    config = EngineConfig(
+        model=options["model"],
+        threads=options["threads"],
+        page_size=options["page_size"],
+        kv_memory_mb=options["kv_memory"],
+        max_batch_tokens=options["max_batch_tokens"],
+        **settings,
+    )
+    try:
+        return workload, config, load_model(config.model)
+    except ModelError as error:
+        raise ArenaError(str(error)) from error
+
+
+def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Measurement:
+    from arena.bench.serving import measure
+    from inference.errors import InferenceError
+
+    try:
+        return asyncio.run(measure(workload, config, model))
+    except* InferenceError as errors:
+        raise ArenaError(f"the engine failed under this load: {errors.exceptions[0]}") from errors
+
+
+def _load_of(workload: Workload) -> dict[str, Any]:
+    return {
+        "prompt": workload.prompt,
+        "answer": workload.answer,
+        "in_flight": len(workload.games),
+        "plies": len(workload.games[0]),
+        "seed": workload.seed,
+    }
+
+
+def _print_cell(result: Measurement, workload: Workload) -> None:
+    from rich.table import Table
+
+    def spread(values: dict[str, float]) -> str:
+        return "  ".join(f"{name} {value:,.0f}" for name, value in values.items())
+
+    table = Table(box=None, show_header=False)
+    for name, value in (
+        ("load", f"{workload.prompt}/{workload.answer}, {len(workload.games)} in flight, {result.requests} moves"),
+        ("moves/s", f"{result.moves_per_s:.2f}"),
+        ("latency, ms", spread(result.latency_ms)),
+        ("TTFT, ms", spread(result.ttft_ms)),
+        ("prompt tokens a move", f"{result.prompt_tokens_per_move:,.0f}, {result.hit_rate:.1%} from the cache"),
+        ("forwarded a move", f"{result.forwarded_tokens_per_move:.1f} tokens in {result.passes_per_move:.2f} passes"),
+        ("forwarded twice", f"{result.duplicate_forwarded_tokens} tokens"),
+        ("preemptions", f"{result.preemptions}"),
+        ("KV without a token", "  ".join(f"{k} {v:.0f}%" for k, v in result.kv_waste_percent.items())),
+        ("scheduler", f"{result.scheduler_us_per_request:.0f} us a request"),
+        ("event loop lag, ms", spread(result.loop_lag_ms)),
+        ("peak memory", f"{result.peak_rss_mb:,.0f} MiB"),
+    ):
+        table.add_row(name, value)
+    console().print(table)
