@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from games.base import Position
@@ -59,6 +60,14 @@ class Accounting:
             batch_size=max(self.batch_size, other.batch_size),
         )
 
+    def check(self) -> None:
+        """Raises ValueError naming a field that is no count or no time."""
+        for field_ in fields(self):
+            value = getattr(self, field_.name)
+            right = _is_number(value) and 0 <= value < 2**63
+            if not right or (isinstance(value, float) and not field_.name.endswith("_ms")):
+                raise ValueError(f"accounting has {value!r} as {field_.name}")
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -70,13 +79,26 @@ class Attempt:
     seed: int | None = None
     accounting: Accounting = field(default_factory=Accounting)
 
+    def check(self) -> None:
+        """Raises ValueError naming a field of a type or value that it cannot have."""
+        for name in ("text", "detail"):
+            if type(getattr(self, name)) is not str:
+                raise ValueError(f"{name} is {type(getattr(self, name)).__name__}, not str")
+        if not isinstance(self.failure, Failure | None):
+            raise ValueError(f"failure is {self.failure!r}, not a Failure or None")
+        if self.seed is not None and not (type(self.seed) is int and -(2**63) <= self.seed < 2**63):
+            raise ValueError(f"seed is {self.seed!r}, not a whole number of 64 bits")
+        if not isinstance(self.accounting, Accounting):
+            raise ValueError(f"accounting is {type(self.accounting).__name__}, not Accounting")
+        self.accounting.check()
+
 
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
     """What an agent is asked: a move in `position`.
 
-    `seed` belongs to this ply (attempts derive theirs from it) and comes from the run's seed, the game and the ply, so that no agent
-    holds a running generator and a resumed game goes on exactly.
+    `seed` belongs to this ply (attempts derive theirs from it) and comes from the run's seed, the game and the ply,
+    so that no agent holds a running generator and a resumed game goes on exactly.
     """
 
     position: Position
@@ -102,6 +124,24 @@ class MoveReply:
     def of(cls, move: str, policy: str = "custom") -> MoveReply:
         """The reply of an agent that simply knows its move, in one attempt without cost."""
         return cls(move, (Attempt(text=move),), policy)
+
+    def check(self) -> None:
+        """Raises ValueError naming what cannot be: a reply comes from code that may be anybody's.
+
+        Whether the move is legal is not asked here.
+        """
+        if not (self.move is None or type(self.move) is str):
+            raise ValueError(f"move is {type(self.move).__name__}, not str or None")
+        if type(self.policy) is not str:
+            raise ValueError(f"policy is {type(self.policy).__name__}, not str")
+        if not isinstance(self.attempts, tuple):
+            raise ValueError(f"attempts are {type(self.attempts).__name__}, not a tuple")
+        for attempt in self.attempts:
+            if not isinstance(attempt, Attempt):
+                raise ValueError(f"attempts hold {type(attempt).__name__}, not Attempt")
+            attempt.check()
+        if self.probability is not None and not (_is_number(self.probability) and 0 <= self.probability <= 1 + 1e-6):
+            raise ValueError(f"probability is {self.probability!r}, not a number from 0 to 1")
 
     @property
     def failure(self) -> Failure | None:
@@ -137,3 +177,7 @@ class Agent(ABC):
 
     async def close(self) -> None:  # noqa: B027
         """Release what `start` took. Called once, on every way out."""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

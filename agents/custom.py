@@ -31,7 +31,8 @@ def load_agent_class(target: str) -> type[Agent]:
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         agents = [name for name, value in vars(module).items() if _is_agent(value) and value is not Agent]
-        raise CustomAgentError(f"{place} has no class {class_name!r}; its agents are {', '.join(agents) or 'none'}")
+        has = f"its agents are {', '.join(agents)}" if agents else "it has no agents"
+        raise CustomAgentError(f"{place} has no class {class_name!r}; {has}")
     if not _is_agent(found):
         raise CustomAgentError(f"{target} is not a subclass of agents.base.Agent")
     if inspect.isabstract(found):
@@ -53,8 +54,11 @@ def make_agent(target: str, arguments: Mapping[str, Any], name: str) -> Agent:
     try:
         agent = agent_class(**arguments, **({"name": name} if takes_name else {}))
         agent.name = name
-    except Exception as error:
+        template = agent.template_hash
+    except (Exception, SystemExit) as error:
         raise CustomAgentError(f"cannot make {target}: {type(error).__name__}: {error}") from error
+    if not isinstance(template, str | None):
+        raise CustomAgentError(f"{target}: template_hash must be a str or None, not {template!r}")
     return agent
 
 

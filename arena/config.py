@@ -11,7 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from agents.llm import Legality
 from arena.errors import UsageError
+
+MAX_AGENTS = 10_000
+MAX_GAMES = 100_000
+MAX_THREADS = 1024
+MAX_PLIES = 20_000  # no game of chess under these rules is longer
+"""Beyond these a number is a slip of the keyboard, and is refused before it fills the memory."""
 
 
 def draw_seed() -> int:
@@ -25,7 +32,7 @@ class EngineSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(default="smollm2-135m", min_length=1)
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1, le=MAX_THREADS)
     page_size: int = Field(default=64, ge=1)
     kv_memory_mb: int = Field(default=1024, ge=1)
     max_batch_tokens: int = Field(default=256, ge=1)
@@ -46,13 +53,13 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     agent: tuple[str, ...] = Field(default=("llm",), min_length=1)  # specs, dealt to the agents in turn
-    agents: int = Field(default=2, ge=2)
-    games: int = Field(default=1, ge=1)
-    concurrency: int = Field(default=1, ge=1)  # games at once
+    agents: int = Field(default=2, ge=2, le=MAX_AGENTS)
+    games: int = Field(default=1, ge=1, le=MAX_GAMES)
+    concurrency: int = Field(default=1, ge=1, le=MAX_AGENTS)  # games at once
     game: str = "chess"
     fen: str | None = None
-    max_plies: int = Field(default=200, ge=1)
-    seed: int = Field(default_factory=draw_seed, ge=0)
+    max_plies: int = Field(default=200, ge=1, le=MAX_PLIES)
+    seed: int = Field(default_factory=draw_seed, ge=0, lt=2**63)
     temperature: float = Field(default=1.0, ge=0, allow_inf_nan=False)  # of agents whose spec says nothing else
     legality: str = "constrained"  # likewise
     move_timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False)  # seconds
@@ -77,6 +84,14 @@ class RunConfig(BaseModel):
         if value % 2:
             raise ValueError(f"must be even, since agents play in pairs: {value - 1 or 2} or {value + 1}")
         return value
+
+    @field_validator("legality")
+    @classmethod
+    def _legality_is_known(cls, value: str) -> str:
+        try:
+            return str(Legality.parse(value))
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix("legality ")) from error
 
     @model_validator(mode="after")
     def _every_spec_has_an_agent(self) -> RunConfig:
@@ -170,6 +185,15 @@ def _check(table: Mapping[str, Any], model: type[BaseModel], where: str) -> None
         raise UsageError(where + _sentence(error)) from error
 
 
+BOUNDS = {
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "string_too_short": "must not be empty",
+}
+"""Pydantic's names of faults, and our words for them."""
+
+
 def _sentence(error: ValidationError, prefix: str = "") -> str:
     """The first fault of `error` as one sentence with the offending value."""
     fault = error.errors()[0]
@@ -180,6 +204,8 @@ def _sentence(error: ValidationError, prefix: str = "") -> str:
     if fault["type"] == "extra_forbidden":
         return f"unknown setting '{name}'"
     label = option_name(name) if prefix else name
+    if (bound := fault["type"]) in BOUNDS:
+        message = BOUNDS[bound].format(**fault["ctx"])
     message = message.removeprefix("Input should be ").removeprefix("a valid ")
     stem = "" if message.startswith("must") else "must be "
-    return f"{label} {fault['input']}: {stem}{message}"
+    return f"{label} {fault['input'] if fault['input'] != '' else repr('')}: {stem}{message}"

@@ -17,3 +17,7 @@ class UsageError(ArenaError):
 
 class StoreError(ArenaError):
     """The database cannot be opened, read or written."""
+
+
+class NoSuchDatabaseError(StoreError, UsageError):
+    """What was named is no database, and the name is at fault. Exit code 2."""

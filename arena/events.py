@@ -5,7 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from arena.printable import shortened, storable
+
+MAX_TEXT = 65_536
+"""Characters kept of what an agent said or of how it failed; the rest is counted and dropped."""
+
+Foreign = Annotated[str, AfterValidator(lambda text: storable(shortened(text, MAX_TEXT)))]
+"""Text that came from an agent."""
 
 
 def now() -> datetime:
@@ -25,9 +33,9 @@ class AttemptRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str
+    text: Foreign
     failure: str | None = None
-    detail: str = ""
+    detail: Foreign = ""
     seed: int | None = None
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -51,7 +59,7 @@ class GameStarted(Event):
 
 
 class MovePlayed(Event):
-    """A ply. `ply` counts from 1; times are milliseconds; `clock_ms` is what the mover has left, if there is a clock."""
+    """A ply. `ply` counts from 1; times are milliseconds; `clock_ms` is what the mover has left if there is a clock."""
 
     type: Literal["move_played"] = "move_played"
     game_id: int
@@ -61,7 +69,7 @@ class MovePlayed(Event):
     move: str
     san: str
     fen: str  # after the move
-    policy: str  # legality policy that the move was chosen under
+    policy: Foreign  # legality policy that the move was chosen under
     attempts: tuple[AttemptRecord, ...] = ()
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -97,7 +105,7 @@ class GameEnded(Event):
     termination: str
     plies: int
     void: bool = False
-    detail: str = ""
+    detail: Foreign = ""
 
 
 class EngineSampled(Event):

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from agents.base import Agent
+from agents.base import Agent, AgentCrashed
 from agents.prompts import PromptTemplate, PromptTemplateError, load_template
 from agents.spec import (
     AgentSpec,
@@ -22,8 +22,11 @@ from agents.spec import (
     parse_spec,
     settings_in_force,
 )
+from arena.abandon import cancel
 from arena.config import RunConfig
 from arena.errors import ArenaError, UsageError
+from arena.interrupts import uninterrupted
+from arena.printable import message_of
 from arena.resources import data_path
 from arena.schedule import certain_repeats, make_schedule, unique_names
 from arena.store.records import NewAgent, NewGame, NewRun
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PROBE_LIMIT_S = 30.0
+CANCEL_GRACE_S = 1.0
 CLOSE_LIMIT_S = 5.0
 """How long the agents may take to close before the run ends without them."""
 
@@ -149,7 +152,7 @@ class Lineup:
             tell(f"loading {model}")
             self.engine.start()
         except ModelError as error:
-            raise ArenaError(str(error)) from error
+            raise UsageError(str(error)) from error
         self._engine_started = True
 
     async def start(self) -> None:
@@ -168,17 +171,8 @@ class Lineup:
 
     async def check_engine(self) -> None:
         """Raises ArenaError if the engine answers nobody any more; a run cannot go on without it."""
-        if self.engine is None:
-            return
-        from inference.errors import EngineClosedError, EngineFailedError, InferenceError
-        from inference.types import SamplingParams
-
-        try:
-            await self.engine.generate([0], SamplingParams(max_tokens=1), timeout_s=PROBE_LIMIT_S)
-        except (EngineClosedError, EngineFailedError) as error:
-            raise ArenaError(f"the engine has stopped ({error}); `arena play --resume` goes on") from error
-        except InferenceError as error:
-            logger.warning("the engine is busy: %s", error)
+        if self.engine is not None and not self.engine.alive:
+            raise ArenaError("the engine has stopped; `arena play --resume` goes on")
 
     async def close(self) -> None:
         """Closes the agents, for a bounded time, then the engine. What an agent raises is logged."""
@@ -186,28 +180,37 @@ class Lineup:
             return
         self._closed = True
         try:
-            closing = [asyncio.create_task(agent.close(), name=name) for name, agent in self.agents.items()]
+            closing = [asyncio.create_task(_close(agent), name=name) for name, agent in self.agents.items()]
             done, late = await asyncio.wait(closing, timeout=CLOSE_LIMIT_S)
             for task in late:
-                task.cancel()
                 logger.warning("%s did not close in %g s; going on without it", task.get_name(), CLOSE_LIMIT_S)
+            await asyncio.gather(*(cancel(task, CANCEL_GRACE_S) for task in late))
             for task in done:
                 if not task.cancelled() and (error := task.exception()) is not None:
-                    logger.warning("%s failed to close: %r", task.get_name(), error)
+                    logger.warning("%s failed to close: %s", task.get_name(), message_of(error))
         finally:
             self.close_engine()
 
     def close_engine(self) -> None:
-        """Stops the engine; enough when no agent was started."""
+        """Stops the engine; enough when no agent was started. Takes a step of the engine at most, in which Ctrl-C
+        does nothing."""
         if self.engine is not None:
-            self.engine.close()
+            with uninterrupted():
+                self.engine.close()
 
 
 async def _start(name: str, agent: Agent) -> None:
     try:
         await agent.start()
-    except Exception as error:
-        raise ArenaError(f"agent {name} could not start: {error or type(error).__name__}") from error
+    except (Exception, SystemExit) as error:
+        raise ArenaError(f"agent {name} could not start: {message_of(error) or type(error).__name__}") from error
+
+
+async def _close(agent: Agent) -> None:
+    try:
+        await agent.close()
+    except SystemExit as error:  # would take the whole loop down
+        raise AgentCrashed(f"it asked the program to exit with {error.code!r}") from error
 
 
 def _version() -> str:
@@ -242,4 +245,5 @@ def _make_engine(config: RunConfig) -> Engine:
     from inference.engine import Engine, EngineConfig  # torch takes a second to import
 
     settings = config.engine.model_dump()
-    return Engine(EngineConfig(**settings, max_waiting=max(1024, 2 * config.concurrency)))
+    # Weighing whole moves takes a request for each node of the trie of legal moves, so a game can have dozens waiting.
+    return Engine(EngineConfig(**settings, max_waiting=max(1024, 64 * config.concurrency)))

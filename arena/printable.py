@@ -1,4 +1,4 @@
-"""Recorded text on its way to a terminal."""
+"""Foreign text on its way to a terminal or the record."""
 
 from __future__ import annotations
 
@@ -10,3 +10,22 @@ def printable(text: str) -> str:
     of writing; none of them gets through. Letters of every script stay as they are.
     """
     return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)
+
+
+def message_of(error: BaseException) -> str:
+    """The message of `error`, which code that is not ours may have made: even asking for it can fail."""
+    try:
+        return str(error)
+    except Exception as worse:
+        return f"its message cannot be had: {type(worse).__name__}"
+
+
+def shortened(text: str, most: int) -> str:
+    """`text` in about `most` characters; what is left out is counted."""
+    left_out = len(text) - most
+    return text if left_out <= 0 else f"{text[:most]}… ({left_out} characters more)"
+
+
+def storable(text: str) -> str:
+    """`text` with what no database takes written as an escape: half a surrogate pair, and the null character."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

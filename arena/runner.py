@@ -19,6 +19,7 @@ from arena.figures import MoveRate, sample
 from arena.interrupts import on_interrupt
 from arena.lineup import Lineup
 from arena.match import play_game
+from arena.store.claim import claimed
 from arena.store.database import Database
 from arena.store.records import StoredGame, StoredRun
 from arena.store.runs import add_replay, create_run, load_run, reopen_run
@@ -54,10 +55,12 @@ async def play(
     """
     lineup = lineup or Lineup(config)
     try:
+        Database.check(db)
         await lineup.start()
         with Database.open(db, create=True) as database:
             run = create_run(database, lineup.new_run())
-            return await _carry_out(run, database, lineup, readers)
+            with claimed(database, run.run_id):
+                return await _carry_out(run, database, lineup, readers)
     finally:
         await lineup.close()
 
@@ -73,10 +76,10 @@ async def resume(
 
     Games go on from their last recorded ply, and the run ends with the same games as one that was never
     interrupted. `lineup` as for `play`, made from the stored configuration. Raises UsageError for a run that is
-    not there or is finished, and ArenaError if the model is no longer the one that the run began with.
+    not there, is finished or is being played, and ArenaError if the model is no longer the one that the run began with.
     """
-    with Database.open(db, create=False) as database:
-        stored = unfinished_run(database, run)
+    with Database.open(db, create=False) as database, claimed(database, unfinished_run(database, run).run_id) as run_id:
+        stored = unfinished_run(database, run_id)  # as it is now that nobody else plays it
         lineup = lineup or Lineup(stored_config(stored.new.config))
         try:
             await lineup.start()

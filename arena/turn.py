@@ -8,7 +8,10 @@ import time
 from dataclasses import dataclass, replace
 
 from agents.base import Agent, AgentCrashed, Attempt, Failure, InfrastructureError, MoveReply, MoveRequest
+from arena.abandon import cancel
 from arena.endings import FAULT_OF, Fault
+from arena.interrupts import StoppedError
+from arena.printable import message_of
 
 logger = logging.getLogger(__name__)
 
@@ -46,51 +49,42 @@ async def take_turn(agent: Agent, name: str, request: MoveRequest, timeout_s: fl
     try:
         done, _ = await asyncio.wait({call}, timeout=timeout_s)
     except asyncio.CancelledError:
-        await _cancel(call)
+        await cancel(call, CANCEL_GRACE_S)
         raise
     if not done:
-        await _cancel(call)
+        await cancel(call, CANCEL_GRACE_S)
         return _failed(Failure.TIMEOUT, f"{name} gave no move in {timeout_s:g} s")
     if call.cancelled():
         return _failed(Failure.CRASH, f"{name} cancelled its own turn")
     error = call.exception()
     if isinstance(error, InfrastructureError):
-        logger.warning("%s: %s", call.get_name(), error)
-        return Failed(Fault.INFRASTRUCTURE, (), str(error))
+        logger.warning("%s: %s", call.get_name(), message_of(error))
+        return Failed(Fault.INFRASTRUCTURE, (), message_of(error))
     if error is not None:
-        logger.warning("%s crashed: %r", call.get_name(), error)
+        logger.warning("%s crashed: %s: %s", call.get_name(), type(error).__name__, message_of(error))
         logger.debug("%s crashed", call.get_name(), exc_info=error)
-        return _failed(Failure.CRASH, f"{name} raised {type(error).__name__}: {error}")
+        return _failed(Failure.CRASH, f"{name} raised {type(error).__name__}: {message_of(error)}")
     return _judge(call.result(), name, request, (time.perf_counter() - begun) * 1000)
 
 
 async def _call(agent: Agent, request: MoveRequest) -> MoveReply:
     try:
         return await agent.choose_move(request)
-    except SystemExit as error:  # would take the whole loop down
+    except StoppedError:
+        raise
+    except SystemExit as error:  # would take the whole loop down, as would the next
         raise AgentCrashed(f"it asked the program to exit with {error.code!r}") from error
-
-
-async def _cancel(call: asyncio.Task[MoveReply]) -> None:
-    """Cancels `call` and waits a bounded time; an agent that will not stop is left behind."""
-    call.cancel()
-    try:
-        await asyncio.wait({call}, timeout=CANCEL_GRACE_S)
-    finally:
-        call.add_done_callback(_retrieve)
-        if not call.done():
-            logger.warning("%s does not stop when it is cancelled; going on without it", call.get_name())
-
-
-def _retrieve(call: asyncio.Task[MoveReply]) -> None:
-    """Takes the outcome of a call that nobody waits for any more, so that the loop does not report it as lost."""
-    if not call.cancelled() and (error := call.exception()) is not None:
-        logger.debug("%s, after it was cancelled: %r", call.get_name(), error)
+    except KeyboardInterrupt as error:
+        raise AgentCrashed("it raised KeyboardInterrupt") from error
 
 
 def _judge(reply: object, name: str, request: MoveRequest, total_ms: float) -> Played | Failed:
     if not isinstance(reply, MoveReply):
         return _failed(Failure.CRASH, f"{name} returned {type(reply).__name__}, not a MoveReply")
+    try:
+        reply.check()
+    except ValueError as error:
+        return _failed(Failure.CRASH, f"{name} returned a MoveReply whose {error}")
     if reply.move is None:
         if reply.failure is None:
             return _failed(Failure.CRASH, f"{name} returned neither a move nor a failure")
@@ -98,7 +92,7 @@ def _judge(reply: object, name: str, request: MoveRequest, total_ms: float) -> P
         return Failed(FAULT_OF[reply.failure], reply.attempts, last.detail or f"{name} answered {last.text!r}")
     if reply.move not in request.position.legal_moves():
         detail = f"{name} played {reply.move!r}, which is not legal here"
-        said = reply.attempts[-1] if reply.attempts else Attempt(str(reply.move))
+        said = reply.attempts[-1] if reply.attempts else Attempt(reply.move)
         illegal = replace(said, failure=Failure.ILLEGAL, detail=detail)
         return Failed(Fault.ILLEGAL, (*reply.attempts[:-1], illegal), detail)
     return Played(reply.move, reply, total_ms)

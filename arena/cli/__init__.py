@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
+import logging
+import os
 import sys
 from pathlib import Path
 
 import click
 
-from arena.errors import ArenaError
+from arena.cli.logs import Logs, log_options
+from arena.errors import ArenaError, UsageError
+from arena.printable import printable
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = 130
+"""Exit code of what Ctrl-C stopped before its end, as a shell gives it."""
+
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What writing to a file can meet that is no fault of the program."""
 
 COMMANDS = {
     "play": "Play games between agents, live on the screen.",
@@ -17,6 +30,7 @@ COMMANDS = {
     "show": "Show a recorded game: board, moves, how each was chosen.",
     "export": "Write recorded games to a file (PGN).",
     "models": "List, fetch, locate and remove models.",
+    "bench": "Measure the engine, and what each technique is worth.",
 }
 
 
@@ -40,6 +54,7 @@ class LazyGroup(click.Group):
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="arena-llm", prog_name="arena")
+@log_options
 def cli() -> None:
     """Language models play board games against each other on one batched inference engine."""
 
@@ -59,14 +74,56 @@ def check_packages() -> None:
 
 def main() -> None:
     """Entry point of the `arena` script: errors a person can act on are one line, never a traceback."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+    with Logs() as logs:
+        code = _run(logs)
+    if code:
+        sys.exit(code)
+
+
+def _run(logs: Logs) -> int:
+    """Runs the command that the arguments name and returns its exit code."""
     try:
         check_packages()
-        cli(standalone_mode=False)
+        cli(standalone_mode=False, obj=logs)
+        sys.stdout.flush()
     except click.exceptions.Abort:
-        sys.exit(130)
-    except click.ClickException as error:
+        return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
+    except click.UsageError as error:
+        return _complain(UsageError(_sentence(error)))
     except ArenaError as error:
-        click.echo(f"arena: {error}", err=True)
-        sys.exit(error.exit_code)
+        logger.debug("stopped", exc_info=error)
+        return _complain(error)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            _discard_output()
+            return 1
+        if error.errno not in DISK_ERRORS or error.filename is not None:
+            raise
+        _discard_output()
+        return _complain(ArenaError(f"cannot write the output: {error.strerror}"))
+    return 0
+
+
+def _sentence(error: click.UsageError) -> str:
+    """What is wrong with the arguments, and where it says what would be right."""
+    said = error.format_message().rstrip(".")
+    command = error.ctx.command_path if error.ctx else "arena"
+    return f"{said[:1].lower()}{said[1:]}; see `{command} --help`"
+
+
+def _complain(error: ArenaError) -> int:
+    click.echo(f"arena: {printable(str(error))}", err=True)
+    return error.exit_code
+
+
+def _discard_output() -> None:
+    """Lets what is still in the buffer of stdout go nowhere, so that the interpreter can close it in peace."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)

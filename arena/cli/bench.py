@@ -157,7 +157,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
     try:
         return workload, config, load_model(config.model)
     except ModelError as error:
-        raise ArenaError(str(error)) from error
+        raise UsageError(str(error)) from error
 
 
 def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Measurement:

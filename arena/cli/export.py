@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from arena.cli.logs import log_options
 from arena.cli.options import db_option, game_id
 from arena.errors import ArenaError, UsageError
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of the screen.")
 @click.option("--run", metavar="RUN", help="All games of this run, by id or name.")
 @db_option
+@log_options
 def command(games: tuple[int, ...], pgn: bool, output: str | None, run: str | None, db: str) -> None:
     """Write the games named, those of a run, or all that have started, one after the other."""
     from arena.store.database import Database

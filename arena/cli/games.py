@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, json_option
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 @click.option("--termination", metavar="NAME", help="Only games that ended so, such as forfeit-illegal.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the newest.")
 @json_option
+@log_options
 def command(
     db: str,
     run: str | None,

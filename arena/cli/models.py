@@ -10,10 +10,12 @@ from typing import Any
 
 import click
 
+from arena.cli.logs import log_options
 from arena.errors import ArenaError, UsageError
 
 
 @click.group(name="models")
+@log_options
 def command() -> None:
     """List, fetch, locate and remove models.
 
@@ -23,6 +25,7 @@ def command() -> None:
 
 @command.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@log_options
 def list_models(as_json: bool) -> None:
     """List the models that are known by name."""
     from inference.catalogue import catalogue, is_installed, model_folder
@@ -50,6 +53,7 @@ def list_models(as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
+@log_options
 def pull(name: str) -> None:
     """Fetch a model, or check one that is there and repair it."""
     from inference.pull import pull as fetch
@@ -62,6 +66,7 @@ def pull(name: str) -> None:
 @command.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@log_options
 def path(name: str, as_json: bool) -> None:
     """Print the folder of a fetched model."""
     from inference.catalogue import is_installed, model_folder, read_manifest
@@ -78,6 +83,7 @@ def path(name: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
+@log_options
 def rm(name: str) -> None:
     """Remove a fetched model."""
     from inference.catalogue import remove

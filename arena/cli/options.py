@@ -26,7 +26,20 @@ db_option = click.option(
     help="The record: a file, or the URL of a database.",
 )
 
-game_id = click.IntRange(min=1, max=2**63 - 1)
+
+class GameNumber(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
+    """The number of a recorded game."""
+
+    name = "game number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        if not (text.isascii() and text.isdecimal() and len(text) < 20 and 1 <= int(text) < 2**63):
+            self.fail(f"{text!r} is not the number of a game; `arena games` lists them", param, ctx)
+        return int(text)
+
+
+game_id = GameNumber()
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON instead of text.")
 

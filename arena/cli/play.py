@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from arena.cli import INTERRUPTED
+from arena.cli.logs import log_options, logs_of
 from arena.cli.options import console, db_option, echo_json, json_option
 from arena.config import (
     EngineSettings,
@@ -24,6 +24,7 @@ from arena.config import (
     stored_config,
 )
 from arena.errors import UsageError
+from arena.interrupts import termination_as_interrupt
 
 if TYPE_CHECKING:
     from click.decorators import FC
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from arena.runner import RunResult
 
 logger = logging.getLogger(__name__)
-
-INTERRUPTED = 130
-"""Exit code of a run that was stopped before its last game ended, as a shell gives after Ctrl-C."""
 
 
 def _switch(technique: str, what: str) -> Callable[[FC], FC]:
@@ -81,14 +79,11 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @db_option
 @json_option
 @click.option("--plain", is_flag=True, help="Progress as lines, on a terminal too.")
-@click.option("--verbose", is_flag=True, help="Say more about what goes on.")
-@click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the whole log to this file.")
+@log_options
 def command(
     db: str,
     as_json: bool,
     plain: bool,
-    verbose: bool,
-    log_file: Path | None,
     resume: str | None,
     **asked: Any,
 ) -> None:
@@ -104,8 +99,11 @@ def command(
         config = build_config(flags, read_config_file(config_file()))
     else:
         run_id, config = _stored(db, resume, flags)
-    source = click.get_current_context().get_parameter_source("db")
-    result = _play(config, db, run_id=run_id, to_stderr=as_json, plain=plain, verbose=verbose, log_file=log_file)
+    context = click.get_current_context()
+    screen = _screen(to_stderr=as_json, plain=plain)
+    with logs_of(context).shown_by(screen.notify):
+        result = _play(config, db, run_id, screen)
+    source = context.get_parameter_source("db")
     _tell(result, db, as_json=as_json, name_db=source is ParameterSource.COMMANDLINE)
     if result.status != "finished":
         sys.exit(INTERRUPTED)
@@ -121,10 +119,13 @@ def _given(asked: dict[str, Any]) -> dict[str, Any]:
 def _stored(db: str, resume: str, flags: dict[str, Any]) -> tuple[int, RunConfig]:
     """The run to resume and its configuration. Raises UsageError if `flags` ask for something else."""
     from arena.runner import unfinished_run
+    from arena.store.claim import claimed
     from arena.store.database import Database
 
     with Database.open(db, create=False) as database:
         run = unfinished_run(database, _run_key(resume))
+        with claimed(database, run.run_id):
+            pass  # somebody else's run is refused before a model loads
     config = stored_config(run.new.config)
     if found := contradictions(flags, config):
         raise UsageError(f"run {run.name} cannot be resumed with {', '.join(found)}: leave it out, or start a new run")
@@ -136,37 +137,36 @@ def _run_key(text: str) -> int | str | None:
     return int(text) if text.isdecimal() else text or None
 
 
-def _play(
-    config: RunConfig,
-    db: str,
-    *,
-    run_id: int | None,
-    to_stderr: bool,
-    plain: bool,
-    verbose: bool,
-    log_file: Path | None,
-) -> RunResult:
-    from rich.console import Console
-
+def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> RunResult:
+    """Plays on the screen. However it ends, the engine's thread has ended too: a second Ctrl-C may cut short the
+    clean-up in the event loop, and the interpreter must not end while that thread computes."""
     from arena.lineup import Lineup
     from arena.runner import play, resume
+    from arena.store.database import Database
 
+    Database.check(db)
     lineup = Lineup(config)
-    screen = _screen(Console(stderr=to_stderr), plain=plain)
-    with _logging(screen, verbose=verbose, log_file=log_file):
-        _warn_of_repeats(lineup)
-        _load(lineup)
-        with screen:
-            if run_id is None:
-                return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
-            return asyncio.run(resume(run_id, db=db, readers=(screen,), lineup=lineup))
+    _warn_of_repeats(lineup)
+    with termination_as_interrupt():
+        try:
+            _load(lineup)
+            with screen:
+                if run_id is None:
+                    return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
+                return asyncio.run(resume(run_id, db=db, readers=(screen,), lineup=lineup))
+        finally:
+            lineup.close_engine()
 
 
-def _screen(console: Any, *, plain: bool) -> Screen:
+def _screen(*, to_stderr: bool, plain: bool) -> Screen:
+    from rich.console import Console
+
     from arena.live.terminal import LiveScreen, PlainProgress
 
+    console = Console(stderr=to_stderr)
     if plain or not console.is_terminal or console.is_dumb_terminal:
-        return PlainProgress(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+        # Not by the console, which ends the program where nobody reads its lines any more.
+        return PlainProgress(lambda line: click.echo(line, err=to_stderr))
     return LiveScreen(console)
 
 
@@ -175,9 +175,6 @@ def _load(lineup: Lineup) -> None:
     progress = _Progress()
     try:
         lineup.start_engine(progress.tell)
-    except BaseException:
-        lineup.close_engine()
-        raise
     finally:
         progress.end()
 
@@ -211,33 +208,6 @@ def _warn_of_repeats(lineup: Lineup) -> None:
             repeats,
             lineup.config.games,
         )
-
-
-@contextmanager
-def _logging(screen: Screen, *, verbose: bool, log_file: Path | None) -> Iterator[None]:
-    """Warnings (with `verbose`, more) go to the screen, everything to the log file."""
-    from arena.live.terminal import NoticeHandler
-
-    root = logging.getLogger()
-    handlers: list[logging.Handler] = [NoticeHandler(screen)]
-    handlers[0].setLevel(logging.INFO if verbose else logging.WARNING)
-    if log_file is not None:
-        try:
-            handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
-        except OSError as error:
-            raise UsageError(f"--log-file {log_file}: {error.strerror}") from error
-        handlers[1].setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    level = root.level
-    root.setLevel(logging.DEBUG if log_file else handlers[0].level)
-    for handler in handlers:
-        root.addHandler(handler)
-    try:
-        yield
-    finally:
-        root.setLevel(level)
-        for handler in handlers:
-            root.removeHandler(handler)
-            handler.close()
 
 
 def _tell(result: RunResult, db: str, *, as_json: bool, name_db: bool) -> None:

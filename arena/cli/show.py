@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, game_id, json_option
 from arena.errors import StoreError, UsageError
-from arena.printable import printable
+from arena.printable import printable, shortened
 
 if TYPE_CHECKING:
     from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
     from games.base import Position, Side
 
 LINE_WIDTH = 88
+MAX_TEXT = 300
+"""Characters shown of what an agent said in the overview of a game; `--ply` shows all of it."""
 
 
 @click.command("show")
@@ -24,6 +27,7 @@ LINE_WIDTH = 88
 @click.option("--ply", type=click.IntRange(min=0), help="The position after this ply (0: the start), and its move.")
 @db_option
 @json_option
+@log_options
 def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
     """Show game GAME: board, moves, how each was chosen."""
     from arena.store.database import Database
@@ -49,7 +53,8 @@ def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
     elif ply > 0:
         _print_move(detail.moves[ply - 1])
     if shown == detail.plies:
-        _print_attempts(f"Ply {detail.plies + 1} got no move:", detail.open_attempts)
+        most = MAX_TEXT if ply is None else None
+        _print_attempts(f"Ply {detail.plies + 1} got no move:", detail.open_attempts, most)
 
 
 def sides(game: str) -> dict[Side, str]:
@@ -97,7 +102,7 @@ def _state(detail: GameDetail) -> str:
         return "Not started."
     if detail.status == "playing":
         return f"Unfinished: {plies} so far."
-    reason = f"{detail.termination}" + (f" ({detail.detail})" if detail.detail else "")
+    reason = f"{detail.termination}" + (f" ({shortened(detail.detail, MAX_TEXT)})" if detail.detail else "")
     if detail.void:
         return f"Void after {plies}: {reason}. It does not count."
     same = f" The same line as game {detail.duplicate_of}." if detail.duplicate_of is not None else ""
@@ -125,7 +130,7 @@ def _print_moves(detail: GameDetail) -> None:
     console().print(table)
     for move in detail.moves:
         if any(attempt.failure for attempt in move.attempts):
-            _print_attempts(f"Ply {move.ply}, {move.agent}:", move.attempts)
+            _print_attempts(f"Ply {move.ply}, {move.agent}:", move.attempts, MAX_TEXT)
 
 
 def _movetext(detail: GameDetail) -> str:
@@ -174,14 +179,16 @@ def _print_move(move: MoveDetail) -> None:
     _print_attempts("Attempts:", move.attempts)
 
 
-def _print_attempts(title: str, attempts: tuple[AttemptDetail, ...]) -> None:
+def _print_attempts(title: str, attempts: tuple[AttemptDetail, ...], most: int | None = None) -> None:
+    """What was said at each try: whole, or about `most` characters of it."""
     if not attempts:
         return
     click.echo(f"\n{printable(title)}")
     for attempt in attempts:
         verdict = attempt.failure or "played"
-        detail = f": {attempt.detail}" if attempt.detail else ""
-        click.echo(printable(f"  {attempt.number}. {verdict}{detail} | {attempt.text}"))
+        said = [text if most is None else shortened(text, most) for text in (attempt.detail, attempt.text)]
+        detail = f": {said[0]}" if said[0] else ""
+        click.echo(printable(f"  {attempt.number}. {verdict}{detail} | {said[1]}"))
 
 
 def _probability(move: MoveDetail) -> str:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from arena.events import EngineSampled, Event, GameEnded, GameStarted, MovePlayed
-from arena.printable import printable
+from arena.printable import printable, shortened
 from arena.store.records import StoredRun
 from games import get_game
 from games.base import Side
 
 MAX_NOTICES = 20
+MAX_NOTICE = 500
+"""Characters shown of one notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class RunState:
 
     def notify(self, notice: str) -> None:
         """Shows `notice`, which may hold what an agent said, until the next one. From any thread."""
-        self.notices.append(printable(notice))
+        self.notices.append(printable(shortened(notice, MAX_NOTICE)))
 
     def read(self, event: Event) -> None:
         match event:

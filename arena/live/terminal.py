@@ -18,13 +18,15 @@ from arena.events import EngineSampled, Event, GameEnded, GameStarted
 from arena.live.board import PLAIN, Palette
 from arena.live.screen import figures_line, render
 from arena.live.state import GameView, RunState
-from arena.printable import printable
+from arena.printable import printable, shortened
 from arena.store.records import StoredRun
 
 logger = logging.getLogger(__name__)
 
 REFRESH_PER_S = 4
 LINE_EVERY_S = 5.0
+MAX_REASON = 300
+"""Characters shown of why a game ended; the record has more."""
 
 
 class Screen(Reader, Protocol):
@@ -120,7 +122,7 @@ class PlainProgress(RunState):
 def ended_line(game: GameView) -> str:
     """`white 1-0 black, checkmate, 57 plies`, with the reason where there is one."""
     result = "void" if game.result == "*" else game.result
-    reason = f" ({printable(game.detail)})" if game.detail else ""
+    reason = f" ({printable(shortened(game.detail, MAX_REASON))})" if game.detail else ""
     plies = f"{game.ply} pl{'y' if game.ply == 1 else 'ies'}"
     return f"{game.white} {result} {game.black}, {game.termination}, {plies}{reason}"
 
@@ -129,18 +131,3 @@ def palette_for(console: Console) -> Palette:
     """Figures on coloured squares where the terminal has the colours and characters for it, else letters."""
     colours = console.color_system in ("256", "truecolor") and not console.no_color
     return Palette() if colours and console.encoding.lower().startswith("utf") else PLAIN
-
-
-class NoticeHandler(logging.Handler):
-    """Sends log messages to a screen instead of writing across it; of an exception, its last line."""
-
-    def __init__(self, screen: Screen) -> None:
-        super().__init__()
-        self._screen = screen
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            error = record.exc_info[1] if record.exc_info else None
-            self._screen.notify(record.getMessage() + (f": {error!r}" if error else ""))
-        except Exception:
-            self.handleError(record)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +15,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from arena.errors import StoreError
+from arena.errors import NoSuchDatabaseError, StoreError
 from arena.store.migrate import HEAD, revision, upgrade
 from arena.store.sqlite import BUSY_TIMEOUT_S, sqlite_engine
+
+logger = logging.getLogger(__name__)
 
 ADVICE = {
     "database is locked": f"another program has kept it locked for {BUSY_TIMEOUT_S:.0f} s",
@@ -33,8 +37,9 @@ class Database:
     Invariant: an open database has the tables of this version. Safe to use from several threads.
     """
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: Engine, name: str, path: Path | None = None) -> None:
         self.name = name
+        self.path = path  # of the file; None for a database on a server
         self._engine = engine
         self._writes = engine.execution_options(writes=True)
 
@@ -51,13 +56,25 @@ class Database:
         if path is not None:
             _check_path(path, create=create)
         with _explained(name):
-            database = cls(_engine(url, path, create=create), name)
+            database = cls(_engine(url, path, create=create), name, path)
         try:
             database._bring_up_to_date(create=create)
         except BaseException:
             database.close()
             raise
+        logger.info("opened the record %s", name)
         return database
+
+    @classmethod
+    def check(cls, where: str | Path) -> None:
+        """Raises StoreError if no record can be opened or made at `where`. Makes no file."""
+        path = _sqlite_path(_url(where))
+        if path is None or path.exists():
+            cls.open(where, create=True).close()
+            return
+        _check_path(path, create=True)
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise StoreError(f"database {path}: the folder {path.parent} is write-protected")
 
     def _bring_up_to_date(self, *, create: bool) -> None:
         with _explained(self.name):
@@ -69,7 +86,9 @@ class Database:
                 if found is None:
                     raise StoreError("it is empty; `arena play` makes a record")
             with self._writes.begin() as connection:
-                if revision(connection) != HEAD:
+                found = revision(connection)
+                if found != HEAD:
+                    logger.info("bringing the tables of %s from %s to %s", self.name, found or "nothing", HEAD)
                     upgrade(connection)
 
     @contextmanager
@@ -109,12 +128,18 @@ class Database:
 
 
 def _url(where: str | Path) -> URL:
+    if not str(where):
+        raise NoSuchDatabaseError(
+            f"{where!r} names no database: give the path of a file, or a URL as sqlite:///arena.db"
+        )
     if isinstance(where, Path) or "://" not in where:
         return URL.create("sqlite", database=str(where))
     try:
         return make_url(where)
     except (ArgumentError, ValueError) as error:
-        raise StoreError(f"{where!r} is not a database URL: give a path, or a URL as sqlite:///arena.db") from error
+        raise NoSuchDatabaseError(
+            f"{where!r} is not a database URL: give a path, or a URL as sqlite:///arena.db"
+        ) from error
 
 
 def _sqlite_path(url: URL) -> Path | None:
@@ -122,22 +147,24 @@ def _sqlite_path(url: URL) -> Path | None:
     if url.get_backend_name() != "sqlite":
         return None
     if url.query or url.get_driver_name() != "pysqlite":
-        raise StoreError(f"{url} has options or a driver that are not supported: give the plain path")
+        raise NoSuchDatabaseError(f"{url} has options or a driver that are not supported: give the plain path")
     if url.database in (None, "", ":memory:"):
-        raise StoreError("a database in memory keeps nothing: give the path of a file")
+        raise NoSuchDatabaseError(f"{url}: a database in memory keeps nothing: give the path of a file")
     return Path(str(url.database)).expanduser()
 
 
 def _check_path(path: Path, *, create: bool) -> None:
     try:
         if path.is_dir():
-            raise StoreError(f"database {path}: it is a folder; give the path of a file")
+            raise NoSuchDatabaseError(f"database {path}: it is a folder; give the path of a file")
         if not path.parent.is_dir():
-            raise StoreError(f"database {path}: there is no folder {path.parent}")
+            raise NoSuchDatabaseError(f"database {path}: there is no folder {path.parent}")
         if not create and not path.exists():
-            raise StoreError(f"there is no database at {path}: `arena play` makes one, --db or ARENA_DB names another")
+            raise NoSuchDatabaseError(
+                f"there is no database at {path}: `arena play` makes one, --db or ARENA_DB names another"
+            )
     except (OSError, ValueError) as error:
-        raise StoreError(f"database {path}: {error}") from error
+        raise NoSuchDatabaseError(f"database {path}: {error}") from error
 
 
 def _engine(url: URL, path: Path | None, *, create: bool) -> Engine:

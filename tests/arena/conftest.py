@@ -13,7 +13,7 @@ from arena.events import AttemptFailed, AttemptRecord, GameEnded, GameStarted, M
 from arena.store.apply import apply
 from arena.store.database import Database
 from arena.store.records import NewAgent, NewGame, NewRun, StoredRun
-from arena.store.runs import create_run
+from arena.store.runs import create_run, load_run
 
 FOOLS_MATE = ("f2f3", "e7e5", "g2g4", "d8h4")
 
@@ -154,6 +154,17 @@ def scribe(database):
         return Scribe(database, create_run(database, new_run(games, **fields)))
 
     return make
+
+
+@pytest.fixture
+def recorded(db_path):
+    """A function that gives a run as it stands in the test's database."""
+
+    def load(run=None):
+        with Database.open(db_path, create=False) as database:
+            return load_run(database, run)
+
+    return load
 
 
 @pytest.fixture

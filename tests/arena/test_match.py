@@ -42,6 +42,11 @@ class Tape:
         return [event for event in self.events if isinstance(event, kind)]
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
 class Answers(Agent):
     """Gives the same reply, or raises the same error, every time."""
 
@@ -199,6 +204,17 @@ async def test_what_the_agent_relies_on_is_nobodys_fault(replay):
         ("e2e4", "str"),
         (MoveReply(None, (), "free"), "neither a move nor a failure"),
         (MoveReply(None, (Attempt("e2e4"),), "free"), "neither a move nor a failure"),
+        (MoveReply.of(5), "move is int"),
+        (MoveReply("e2e4", ("e2e4",), "free"), "attempts hold str"),
+        (MoveReply("e2e4", None, "free"), "attempts are NoneType"),
+        (MoveReply("e2e4", (Attempt(5),), "free"), "text is int"),
+        (MoveReply("e2e4", (Attempt("x", seed=2**70),), "free"), "seed is"),
+        (MoveReply("e2e4", (Attempt("x", accounting=Accounting(prompt_tokens=2**70)),), "free"), "prompt_tokens"),
+        (MoveReply("e2e4", (Attempt("x", accounting=Accounting(queue_ms=float("nan"))),), "free"), "queue_ms"),
+        (MoveReply("e2e4", (), "free", float("nan")), "probability is nan"),
+        (MoveReply("e2e4", (), 5), "policy is int"),
+        (KeyboardInterrupt(), "raised KeyboardInterrupt"),
+        (Unspeakable(), "its message cannot be had"),
         (SystemExit(3), "exit with 3"),
         (asyncio.CancelledError(), "cancelled its own turn"),
         (RuntimeError("oops"), "RuntimeError: oops"),

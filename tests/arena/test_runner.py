@@ -23,6 +23,7 @@ from arena.events import EngineSampled, GameEnded, GameStarted, MovePlayed
 from arena.lineup import Lineup
 from arena.runner import left_to_play, play, resume
 from arena.store.database import Database
+from arena.store.queries import game_detail
 from arena.store.records import NewGame, StoredGame
 from arena.store.runs import load_run
 from inference.errors import EngineClosedError, EngineFailedError
@@ -167,7 +168,7 @@ async def test_an_agent_that_cannot_start_stops_the_run_before_it_is_recorded(db
     assert not db_path.exists()
 
 
-async def test_agents_are_started_and_closed_once_on_every_way_out(db_path, own_agents, tmp_path):
+async def test_agents_are_started_and_closed_once_on_every_way_out(db_path, own_agents, tmp_path, monkeypatch):
     spec = own_agents(
         "import pathlib\n"
         "class Diary(Agent):\n"
@@ -187,8 +188,13 @@ async def test_agents_are_started_and_closed_once_on_every_way_out(db_path, own_
     specs = (f"{spec}?diary={diary}", "random")
     await play(config(agents=2, agent=specs), db=db_path)
     assert diary.read_text() == "start close "
-    with pytest.raises(ArenaError):
-        await play(config(agents=2, agent=specs), db=tmp_path / "no folder" / "arena.db")
+
+    def full(database, new):
+        raise ArenaError("the disk is full")
+
+    monkeypatch.setattr(arena.runner, "create_run", full)
+    with pytest.raises(ArenaError, match="full"):
+        await play(config(agents=2, agent=specs), db=db_path)
     assert diary.read_text() == "start close start close "
 
 
@@ -382,6 +388,10 @@ class FakeEngine:
         return EngineStats(running=3, prompt_tokens=100, cached_tokens=90, pages_total=8)
 
     @property
+    def alive(self):
+        return not self._dead
+
+    @property
     def _dead(self):
         return self.fails_after is not None and self.asked >= self.fails_after
 
@@ -468,7 +478,6 @@ async def test_a_run_is_not_resumed_with_another_model(db_path, engine):
         ({"agent": ("lllm",)}, ["--agent lllm", "did you mean llm"]),
         ({"agent": ("python:nowhere.at_all:Class",)}, ["nowhere"]),
         ({"agent": ("llm:temperature=-1",)}, ["temperature", "-1"]),
-        ({"agent": ("llm",), "legality": "strict"}, ["legality", "'strict'", "retry:N"]),
         ({"game": "chss"}, ["chss", "chess"]),
         ({"fen": "8/8/8/8/8/8/8/8 w - - 0 1"}, ["8/8/8/8/8/8/8/8"]),
     ],
@@ -503,3 +512,36 @@ async def test_a_run_returns_though_an_agent_will_not_close(db_path, own_agents,
     assert result.status == "finished"
     assert time.monotonic() - begun < 60
     assert "Clingy-1 did not close" in caplog.text
+
+
+def test_the_event_loop_ends_though_an_agent_will_not_stop(db_path, own_agents):
+    spec = own_agents(
+        "import asyncio\n"
+        "class Deaf(Agent):\n"
+        "    async def choose_move(self, request):\n"
+        "        while True:\n"
+        "            try:\n"
+        "                await asyncio.sleep(600)\n"
+        "            except asyncio.CancelledError:\n"
+        "                pass\n"
+    )("Deaf")
+    asked = config(agents=2, agent=(spec, "random"), move_timeout=0.05)
+    result = asyncio.run(play(asked, db=db_path))
+    assert result.games[0].termination == "time"
+
+
+def test_what_agents_say_is_recorded_in_a_form_that_can_be_stored(db_path, own_agents):
+    spec = own_agents(
+        "from agents.base import Attempt, Failure\n"
+        "class Odd(Agent):\n"
+        "    async def choose_move(self, request):\n"
+        "        text = chr(0xd800) + chr(0) + 'x' * 100_000\n"
+        "        return MoveReply(None, (Attempt(text, Failure.UNPARSABLE, chr(0xdfff)),), 'free')\n"
+    )("Odd")
+    asyncio.run(play(config(agents=2, agent=(spec, "random")), db=db_path))
+    with Database.open(db_path, create=False) as database:
+        game = game_detail(database, 1)
+    assert game.detail == r"\udfff"
+    assert game.open_attempts[0].text.startswith(r"\ud800\x00xxx")
+    assert game.open_attempts[0].text.endswith("characters more)")
+    assert len(game.open_attempts[0].text) < 66_000

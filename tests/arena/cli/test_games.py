@@ -74,7 +74,7 @@ def test_unknown_names_are_usage_errors(busy, arena, args, message):
 @pytest.mark.parametrize("command", [("games",), ("show", "1"), ("export", "--pgn")])
 def test_missing_database_is_named_and_not_made(arena, db_path, command):
     code, out, err = arena(*command)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith(f"arena: there is no database at {db_path}: `arena play` makes one")
     assert not db_path.exists()
 

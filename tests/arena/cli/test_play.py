@@ -27,15 +27,6 @@ def no_config_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-@pytest.fixture
-def recorded(db_path):
-    def load(run=None):
-        with Database.open(db_path, create=False) as database:
-            return load_run(database, run)
-
-    return load
-
-
 def random_games(arena, *args):
     return arena("play", "--agent", "random", "--max-plies", "6", *args)
 
@@ -138,7 +129,7 @@ def test_bad_input_is_named_before_a_model_loads_or_a_database_is_made(arena, db
 
 def test_a_model_that_cannot_be_had_is_one_sentence_and_no_record(arena, db_path):
     code, _, err = arena("play", "--model", "no such model")
-    assert code == 1
+    assert code == 2
     assert "'no such model' names no model" in err
     assert "Traceback" not in err
     assert not db_path.exists()
@@ -181,7 +172,7 @@ def test_the_log_file_has_what_the_screen_leaves_out(arena, tmp_path):
 
 def test_there_must_be_something_to_resume(arena, db_path):
     code, _, err = arena("play", "--resume")
-    assert code == 1
+    assert code == 2
     assert str(db_path) in err
     random_games(arena)
     code, _, err = arena("play", "--resume")
@@ -290,3 +281,51 @@ def test_two_ctrl_c_stop_at_once_and_resume_goes_on_to_the_same_games(child, are
         whole = load_run(database, 1)
     assert [game.moves for game in after.games] == [game.moves for game in whole.games]
     assert all(new.moves[: len(old.moves)] == old.moves for old, new in zip(before.games, after.games, strict=True))
+
+
+def test_a_run_that_is_being_played_is_not_resumed(child, arena, recorded):
+    play = child("play", "--agent", SLOW, "--max-plies", "200")
+    play.wait_for("run ")
+    wait_for_moves(recorded, 2)
+    code, _, err = arena("play", "--resume")
+    assert code == 2
+    assert f"run 1 is being played by process {play.process.pid}" in err
+    play.process.kill()
+    play.end()
+    moves = recorded().games[0].moves
+    resumed = child("play", "--resume", "--concurrency", "1")
+    assert f"goes on at ply {len(moves)}" in resumed.wait_for("goes on")
+
+
+def test_third_ctrl_c_ends_a_run_whose_agent_blocks(child, recorded, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import time\n"
+        "from agents.base import Agent\n"
+        "class Own(Agent):\n"
+        "    async def choose_move(self, request):\n"
+        "        time.sleep(600)\n"
+    )
+    play = child("play", "--agent", f"python:{own}:Own")
+    play.wait_for("run ")
+    time.sleep(1)
+    for _ in range(3):
+        play.interrupt()
+        time.sleep(0.3)
+    code, _, err = play.end()
+    assert code == 130
+    assert "Traceback" not in err
+    assert recorded().status == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("db", "words"),
+    [("", "''"), ("/nowhere/arena.db", "no folder /nowhere"), ("sqlite://", "sqlite://"), ("text", "not an SQLite")],
+)
+def test_a_database_that_cannot_be_had_is_named_before_a_model_loads(arena, monkeypatch, tmp_path, db, words):
+    monkeypatch.setattr(Engine, "start", lambda self: pytest.fail("loaded a model"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("no database")
+    code, _, err = arena("play", "--db", db)
+    assert code == 2
+    assert words in err

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from arena.live import terminal
 from arena.live.board import PLAIN, Palette
-from arena.live.terminal import LiveScreen, NoticeHandler, PlainProgress, palette_for
+from arena.live.terminal import LiveScreen, PlainProgress, palette_for
 
 
 def console(**options):
@@ -140,17 +140,6 @@ def test_figures_need_colours_and_characters(options, palette):
 def test_no_color_is_respected(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert palette_for(console(file=Named("utf-8"), color_system="truecolor")) == PLAIN
-
-
-def test_log_messages_become_notices(plain):
-    log = logging.getLogger("test_terminal")
-    handler = NoticeHandler(plain)
-    log.addHandler(handler)
-    try:
-        log.warning("%s stopped", "llm-1")
-    finally:
-        log.removeHandler(handler)
-    assert plain.view().notice == "llm-1 stopped"
 
 
 def test_drawing_is_far_from_filling_the_time_between_two_redraws(full_stage):
