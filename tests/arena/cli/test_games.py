@@ -83,7 +83,7 @@ def test_db_option_names_another_record(busy, arena, db_path, tmp_path):
     other = tmp_path / "other.db"
     busy.db.close()  # moves the write-ahead log into the file
     db_path.rename(other)
-    assert arena("games")[0] == 1
+    assert arena("games")[0] == 2
     assert json.loads(arena("games", "--db", other, "--json", "--limit", 1)[1])[0]["game_id"] == 4
     assert json.loads(arena("games", "--db", f"sqlite:///{other}", "--json", "--limit", 1)[1])[0]["run"] == "busy"
 
