@@ -33,9 +33,9 @@ from kernels.attention import Attention, SequenceRows
 Q_TILE = 8
 """Query rows of a product are padded to a multiple of this; see ROW_TILE in kernels/attention.py."""
 
-WIDE_WORK = 32
-"""A run of neighbouring pages with the same readers is used in place when pages times readers reach this; the other
-pages are gathered into one product. It moves work about and changes no bit."""
+WIDE_PAGES, WIDE_WORK = 4, 32
+"""A run of neighbouring pages with the same readers is used in place if it has so many pages, or so many pages times
+readers; the other pages are gathered into one product, which copies them. It moves work about and changes no bit."""
 
 
 class _Wide(NamedTuple):
@@ -110,7 +110,7 @@ class CpuAttention(Attention):
         few: dict[int, list[int]] = defaultdict(list)  # padded number of query rows -> pages
         for first, last, group in _runs(readers):
             width = _ceil_to(len(group) * self.group, Q_TILE)
-            if len(group) * (last - first) < WIDE_WORK:
+            if last - first < WIDE_PAGES and len(group) * (last - first) < WIDE_WORK:
                 few[width].extend(range(first, last))
                 continue
             for page in range(first, last):
