@@ -26,6 +26,10 @@ def draw_seed() -> int:
     return secrets.randbelow(2**31)
 
 
+SWITCHES = ("prefix_cache", "continuous_batching", "chunked_prefill", "jump_forward", "shared_attention")
+"""Techniques of the engine that are on unless the user says `--no-...`."""
+
+
 class EngineSettings(BaseModel):
     """The engine as the run wants it: the fields of `inference.engine.EngineConfig` that a person may set."""
 
@@ -41,6 +45,7 @@ class EngineSettings(BaseModel):
     continuous_batching: bool = True
     chunked_prefill: bool = True
     jump_forward: bool = True
+    shared_attention: bool = True
 
 
 class RunConfig(BaseModel):
@@ -168,7 +173,7 @@ def contradictions(flags: Mapping[str, Any], stored: RunConfig) -> list[str]:
 
 def option_name(field: str) -> str:
     """The command-line option of a field, such as `--kv-memory` of `kv_memory_mb`."""
-    if field in ("prefix_cache", "continuous_batching", "chunked_prefill", "jump_forward"):
+    if field in SWITCHES:
         field = f"no_{field}"
     return "--" + field.removesuffix("_mb").replace("_", "-")
 

@@ -76,6 +76,7 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @_switch("continuous_batching", "A batch runs until all of its requests are done.")
 @_switch("chunked_prefill", "Prompts are not split over steps.")
 @_switch("jump_forward", "Forced tokens are decoded one by one.")
+@_switch("shared_attention", "A page that sequences share is read once for each.")
 @db_option
 @json_option
 @click.option("--plain", is_flag=True, help="Progress as lines, on a terminal too.")

@@ -101,8 +101,10 @@ async def test_greedy_tokens_and_logits_are_those_of_transformers_alone_and_toge
     together = await asyncio.gather(*(engine.generate(prompt, params) for prompt in PROMPTS[:16]))
     assert [reply.token_ids for reply in together] == expected[:16]
     assert max(reply.usage.batch_size for reply in together) >= 8
-    for prompt, want in zip(PROMPTS, expected, strict=True):  # cached for those above, cold for the rest
-        assert (await engine.generate(prompt, params)).token_ids == want
+    cached = await asyncio.gather(*(engine.generate(prompt, params) for prompt in PROMPTS[4:16]))
+    assert [reply.token_ids for reply in cached] == expected[4:16]
+    for i in (0, 1, 2, 3, *range(16, len(PROMPTS))):  # alone: the first cached, the others cold
+        assert (await engine.generate(PROMPTS[i], params)).token_ids == expected[i]
     for prompt in PROMPTS:
         ids = tokenizer.encode_messages(prompt)
         want = reference_logits(reference, ids)
@@ -182,7 +184,7 @@ async def test_choose_and_score_follow_the_logits_of_transformers(make_engine, r
 
 
 async def test_logits_have_the_same_bits_alone_among_strangers_cold_cached_and_in_any_chunks(make_engine):
-    long = Message("system", "The rules of the game are explained here at length. " * 25)
+    long = Message("system", "The rules of the game are explained here at length. " * 12)
     mine = [long, Message("user", "Game so far: e2e4 c7c5\nYour move.")]
     strangers = [[long, Message("user", f"Game so far: {'a2a3 ' * i}\nMove {i}.")] for i in range(15)]
     params = SamplingParams(max_tokens=4, ignore_eos=True)

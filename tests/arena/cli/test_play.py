@@ -79,7 +79,13 @@ def test_every_option_reaches_the_record(arena, recorded):
         "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7, "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
         "--game": "chess",
     }  # fmt: skip
-    switches = ["--no-prefix-cache", "--no-continuous-batching", "--no-chunked-prefill", "--no-jump-forward"]
+    switches = [
+        "--no-prefix-cache",
+        "--no-continuous-batching",
+        "--no-chunked-prefill",
+        "--no-jump-forward",
+        "--no-shared-attention",
+    ]
     code, _, err = random_games(arena, *(word for pair in options.items() for word in pair), *switches)
     assert (code, err) == (0, "")
     config = recorded(1).new.config
@@ -91,6 +97,7 @@ def test_every_option_reaches_the_record(arena, recorded):
     assert engine == {
         "model": "m", "threads": 1, "page_size": 32, "kv_memory_mb": 64, "max_batch_tokens": 128, "max_batch": 7,
         "prefix_cache": False, "continuous_batching": False, "chunked_prefill": False, "jump_forward": False,
+        "shared_attention": False,
     }  # fmt: skip
 
 
