@@ -59,7 +59,7 @@ class _Narrow(NamedTuple):
 class _Plan:
     wide: tuple[_Wide, ...]
     narrow: tuple[_Narrow, ...]
-    parts: Tensor  # int64 [rows, heads, slots]: the partial results of a row's head in position order, then null parts
+    bags: Tensor  # int64 [rows * heads, slots]: (part, kv_head) of a row's head in position order, then null parts
 
 
 def _ceil_to(n: int, tile: int) -> int:
@@ -139,7 +139,9 @@ class CpuAttention(Attention):
         ]
         of_head = torch.arange(self.group).repeat(self.kv_heads)  # the query rows of a token, for each of its heads
         parts = (torch.tensor(firsts)[:, None, :] + of_head[None, :, None]).clamp_min_(0)
-        return _Plan(tuple(wide), tuple(narrow), parts)
+        kv_head = torch.arange(self.kv_heads).repeat_interleave(self.group)
+        bags = (parts * self.kv_heads + kv_head[None, :, None]).flatten(0, 1)
+        return _Plan(tuple(wide), tuple(narrow), bags)
 
     def attend(self, q: Tensor, k_pages: Tensor, v_pages: Tensor, plan: _Plan) -> Tensor:
         rows, heads, head_dim = q.shape
@@ -156,9 +158,7 @@ class CpuAttention(Attention):
             results.append(_attend(stacked, k_pages[items.pages], v_pages[items.pages], items.bias))
         log_sums, o = (torch.cat(column) for column in zip(*results, strict=True))  # [parts, kv_heads, ...]
 
-        # A bag for each (row, head): its partial results in position order.
-        kv_head = torch.arange(self.kv_heads).repeat_interleave(self.group)
-        bags = (plan.parts * self.kv_heads + kv_head[None, :, None]).reshape(rows * heads, -1)
+        bags = plan.bags
         scores = log_sums.view(-1)[bags]
         weights = torch.exp(scores - scores.amax(dim=1, keepdim=True).nan_to_num_(neginf=0.0))
         merged = _bag_sum(o.view(-1, head_dim), bags, weights)

@@ -16,8 +16,7 @@ class Variant:
 
 
 def variants(config: EngineConfig) -> tuple[Variant, ...]:
-    """From a server that answers one request after the other to everything on, a technique at a time; then everything
-    but one of those that work inside a step."""
+    """From a server that answers one request after the other to everything on, a technique at a time."""
     bare = replace(
         config,
         prefix_cache=False,
@@ -26,13 +25,12 @@ def variants(config: EngineConfig) -> tuple[Variant, ...]:
         jump_forward=False,
         shared_attention=False,
     )
-    static = bare
     continuous = replace(bare, continuous_batching=True, chunked_prefill=True)
     radix = replace(continuous, prefix_cache=True)
     jump = replace(radix, jump_forward=True)
     return (
         Variant("serial: one request at a time", replace(bare, max_batch=1)),
-        Variant("static batching", static),
+        Variant("static batching", bare),
         Variant("continuous batching, chunked prefill", continuous),
         Variant("+ radix prefix cache", radix),
         Variant("+ jump-forward", jump),

@@ -14,6 +14,7 @@ from arena.bench.workload import FREE_TOKENS, Turn, Workload
 from inference.engine import Engine, EngineConfig
 from inference.loader import LoadedModel
 from inference.metrics import percentile
+from inference.runner import StepRunner
 from inference.types import Reply, SamplingParams
 
 LAG_PROBE_S = 0.005
@@ -49,11 +50,10 @@ async def measure(workload: Workload, config: EngineConfig, model: LoadedModel) 
     its system prompt. Figures are over the clocked part."""
     observers: list[Observer] = []
 
-    def watch(runner: object) -> Observer:
-        observers.append(
-            Observer(runner, page_size=config.page_size, context_length=model.config.context_length)  # type: ignore[arg-type]
-        )
-        return observers[0]
+    def watch(runner: StepRunner) -> Observer:
+        observer = Observer(runner, page_size=config.page_size, context_length=model.config.context_length)
+        observers.append(observer)
+        return observer
 
     async with Engine(config, model=model, wrap_runner=watch) as engine:
         await _ask(engine, workload, workload.games[0][0])
