@@ -66,7 +66,8 @@ class EngineConfig:
     sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
     batching. `shared_attention` off reads a page that several sequences share once for each of them. `max_waiting`
     requests may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in all. `threads` None leaves
-    torch's own choice.
+    torch's own choice. After a step that answered requests, the next one waits up to `gather_ms` milliseconds for those
+    who ask again at once, so that agents in a dialogue with the engine fill its batches.
     """
 
     model: str = "smollm2-135m"
@@ -79,6 +80,7 @@ class EngineConfig:
     max_waiting: int = 1024
     max_wait_s: float | None = 300.0
     max_run_s: float | None = 600.0
+    gather_ms: float = 3.0
     prefix_cache: bool = True
     continuous_batching: bool = True
     chunked_prefill: bool = True
@@ -92,6 +94,8 @@ class EngineConfig:
         for name in ("threads", "pages"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not self.gather_ms >= 0:
+            raise ValueError(f"gather_ms must be 0 or more, not {self.gather_ms}")
         for name in ("max_wait_s", "max_run_s"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be more than 0, not {getattr(self, name)}")
@@ -121,6 +125,8 @@ class Engine:
         self._cancelled: deque[Request] = deque()
         self._closing = False
         self._waiting = 0  # in the core's line after the last step
+        self._answered = 0  # requests, by the last step
+        self._delivered_at = 0.0
         self._stats = EngineStats()
         self._outbox: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
 
@@ -422,11 +428,14 @@ class Engine:
             torch.set_num_threads(self.config.threads)
         try:
             while self._take_in(core):
+                done = core.metrics.finished
                 with _STEP_LOCK:
                     core.step()
+                self._answered = core.metrics.finished - done
                 self._waiting = len(core.scheduler.waiting)
                 self._stats = core.stats(len(self._inbox))
                 self._deliver()
+                self._delivered_at = time.perf_counter()
         except Exception as error:  # a bug in the engine itself: nobody may be left waiting
             failure = EngineFailedError(f"the engine stopped: {error!r}")
             failure.__cause__ = error
@@ -439,6 +448,11 @@ class Engine:
         with self._wake:
             while not (self._inbox or self._cancelled or self._closing or core.has_work):
                 self._wake.wait()
+            until = self._delivered_at + self.config.gather_ms / 1e3
+            while len(self._inbox) < self._answered and not self._closing:
+                left = until - time.perf_counter()
+                if left <= 0 or not self._wake.wait(left):
+                    break
             if self._closing:
                 return False
             while self._inbox:

@@ -52,6 +52,20 @@ class PackedLinear:
         return product
 
 
+class LazyLinear:
+    """Prepares W for fast products when it is first multiplied by. Who only ever reads a few rows of the output
+    embedding, as choosing among given answers does, spares the memory of a packed copy."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        self._linear: Linear | None = None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._linear is None:
+            self._linear = make_linear(self.weight)
+        return self._linear(x)
+
+
 def make_linear(weight: Tensor, bias: Tensor | None = None) -> Linear:
     """The fastest of the two that this weight and this build of torch allow."""
     if weight.dtype == torch.float32 and weight.device.type == "cpu" and packing_works():

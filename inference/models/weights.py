@@ -10,7 +10,7 @@ from torch import Tensor
 
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
-from inference.models.linear import Linear, make_linear
+from inference.models.linear import LazyLinear, Linear, make_linear
 
 ReadTensor = Callable[[str], Tensor]
 """Reads one tensor of a checkpoint by its Hugging Face name; raises KeyError if there is none."""
@@ -35,9 +35,12 @@ class LayerWeights:
 
 @dataclass(frozen=True, slots=True)
 class ModelWeights:
+    """`head` multiplies by all of `output_embedding`, which is `embedding` itself where the two are tied."""
+
     embedding: Tensor  # [vocab, hidden]
     layers: tuple[LayerWeights, ...]
     norm: Tensor  # [hidden]
+    output_embedding: Tensor  # [vocab, hidden]
     head: Linear
 
 
@@ -128,9 +131,11 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
         )
 
     embedding = stack("model.embed_tokens.weight")
+    output_embedding = embedding if config.tie_embeddings else stack("lm_head.weight")
     return ModelWeights(
         embedding=embedding,
         layers=tuple(layer(index) for index in range(config.layers)),
         norm=stack("model.norm.weight"),
-        head=make_linear(embedding) if config.tie_embeddings else linear("lm_head"),
+        output_embedding=output_embedding,
+        head=LazyLinear(output_embedding),
     )

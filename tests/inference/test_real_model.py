@@ -63,16 +63,21 @@ def make_engine(real_model):
 
 def keep_logits(engine):
     """Record the logits of every decided token, by the tokens that lead to it."""
-    run, kept = engine._core.runner.run, {}
+    runner, kept = engine._core.runner, {}
+    run, logits = runner.run, runner.logits
+    deciding = []
 
     def recording(operations, plan):
-        logits = run(operations, plan)
-        wanting = [rows for rows in plan if rows.wants_logits]
-        for rows, row in zip(wanting, logits, strict=True):
-            kept.setdefault(tuple(rows.sequence.tokens), []).append(row.clone())
-        return logits
+        deciding[:] = [tuple(rows.sequence.tokens) for rows in plan if rows.decides]
+        return run(operations, plan)
 
-    engine._core.runner.run = recording
+    def recording_logits(states, targets):
+        rows = logits(states, targets)
+        for tokens, row in zip(deciding, rows, strict=True):
+            kept.setdefault(tokens, []).append(row.clone())
+        return rows
+
+    runner.run, runner.logits = recording, recording_logits
     return kept
 
 
