@@ -55,6 +55,6 @@ def board_text(position: Position, *, flip: bool = False, faces: Faces = "hanja"
         from games.chess_pictures import chess_text
 
         return chess_text(position.fen, letters=faces == "letters", flip=flip, paint=paint)
-    from games.janggi.board_text import janggi_text
+    from games.janggi.drawing import janggi_text
 
     return janggi_text(position.fen, faces=faces, flip=flip, paint=paint)
