@@ -42,8 +42,7 @@ def board_svg(
         return chess_svg(position.fen, last_move=last_move, flip=flip, size=size)
     from games.janggi.svg import janggi_svg
 
-    check = _attacked_general(position)
-    return janggi_svg(position.fen, last_move=last_move, check=check, flip=flip, faces=faces, size=size)
+    return janggi_svg(position.fen, last_move=last_move, flip=flip, faces=faces, size=size)
 
 
 def board_text(position: Position, *, flip: bool = False, faces: Faces = "hanja", paint: Paint | None = None) -> str:

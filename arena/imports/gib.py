@@ -8,7 +8,8 @@ from arena.endings import Result, win_of
 from arena.errors import UsageError
 from arena.imports.record import ImportedGame, ending_of
 from games.janggi.game import Janggi
-from games.janggi.gib import GibEnd, GibError, GibGame, read_gib
+from games.janggi.gib import GibEnd, GibGame, read_gib
+from games.janggi.gib_text import GibError
 
 UNKNOWN_PLAYER = "?"
 

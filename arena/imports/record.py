@@ -79,7 +79,9 @@ def ending_of(position: Position, said: Result, termination: str) -> Ending:
     return Ending(said, termination)
 
 
-def record(db: Database, file: str, checksum: str, games: Sequence[ImportedGame], name: str | None = None) -> ImportedRun:
+def record(
+    db: Database, file: str, checksum: str, games: Sequence[ImportedGame], name: str | None = None
+) -> ImportedRun:
     """Record the games of `file`, all or none, as a finished run. `checksum` is of the file's bytes.
 
     Raises UsageError if a file of that checksum was imported before, or for a run name that is taken or cannot be one;

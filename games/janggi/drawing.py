@@ -11,7 +11,8 @@ are one or two depending on its settings: so the lines are made of ASCII.
 from __future__ import annotations
 
 from games.janggi.faces import FACES
-from games.janggi.placement import FILES, RANKS, Point, placement
+from games.janggi.fen import read_fen
+from games.janggi.geometry import EMPTY, FILES, RANKS
 from games.pictures import Faces, Paint
 
 CROSSED = {1: "\\/", 2: "/\\", 8: "\\/", 9: "/\\"}
@@ -22,26 +23,26 @@ def janggi_text(fen: str, *, faces: Faces = "hanja", flip: bool = False, paint: 
     """The board of `fen` in 20 lines, Cho at the bottom, or at the top with `flip`; the last line names the files.
 
     Han's pieces stand in brackets, so that the sides differ without colours too. With `letters` all is ASCII, and
-    upper case is Cho as in the FEN. Raises ValueError for a board that cannot be read.
+    upper case is Cho as in the FEN. Raises InvalidPositionError.
     """
-    board = placement(fen)
+    board = read_fen(fen).board
     ranks = range(RANKS) if flip else range(RANKS - 1, -1, -1)
     files = range(FILES - 1, -1, -1) if flip else range(FILES)
     lines: list[str] = []
     for row, rank in enumerate(ranks):
         if row > 0:
             lines.append(f"    {_between(row)}")
-        points = [_point(board.get(Point(file, rank)), column, faces, paint) for column, file in enumerate(files)]
+        points = [_point(board[rank * FILES + file], column, faces, paint) for column, file in enumerate(files)]
         lines.append(f"{rank + 1:>2}  {''.join(points)}")
     lines.append("    " + "  ".join(f" {'abcdefghi'[file]}" for file in files))
     return "\n".join(lines)
 
 
-def _point(piece: str | None, column: int, faces: Faces, paint: Paint | None) -> str:
+def _point(piece: str, column: int, faces: Faces, paint: Paint | None) -> str:
     """Four columns: a piece or a crossing, and the lines that lead to its neighbours."""
     left = "-" if column > 0 else " "
     right = "-" if column < FILES - 1 else ""
-    if piece is None:
+    if piece == EMPTY:
         return f"{left}+{2 * right}"
     face = FACES[faces][piece]
     if faces == "letters":

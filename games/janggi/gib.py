@@ -2,8 +2,8 @@
 
 Conventions, of which there are several in use, and these are the ones here:
 
-- The setups (초차림, 한차림; 초포진, 한포진 in some files) name the pieces on the files b, c, g and h from left to right
-  *on the board as drawn with Cho at the bottom*, Han's too.
+- The setups (초차림, 한차림; in some files 초포진, 한포진) name the pieces on the files b, c, g and h from left to right *on
+  the board as drawn with Cho at the bottom*, Han's too.
 - 총수 counts plies, and so do the numbers of the moves.
 - 대국결과 is the winner (초 or 한) and how: 완승, 시간승, 기권승, 점수승; or 무승부, a draw; or 접속 끊김, cut off.
 """
@@ -11,10 +11,9 @@ Conventions, of which there are several in use, and these are the ones here:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from games import get_game
 from games.base import IllegalMoveError, Side
 from games.janggi.game import Janggi, JanggiPosition
 from games.janggi.gib_text import GibError, Place, RawGame, decode, raw_games
@@ -22,7 +21,9 @@ from games.janggi.korean import korean
 from games.janggi.setups import SETUPS, setup_fen
 
 KOREAN_SETUPS = dict(zip(("마상마상", "상마상마", "마상상마", "상마마상"), SETUPS, strict=True))
-_SETUPS_OF = {setup_fen(KOREAN_SETUPS[cho], KOREAN_SETUPS[han]): (cho, han) for cho in KOREAN_SETUPS for han in KOREAN_SETUPS}
+_SETUPS_OF = {
+    setup_fen(KOREAN_SETUPS[cho], KOREAN_SETUPS[han]): (cho, han) for cho in KOREAN_SETUPS for han in KOREAN_SETUPS
+}
 
 WAYS_TO_WIN = {
     "완승": "complete-win",
@@ -38,7 +39,7 @@ _WON = re.compile(rf"(?P<side>[초楚한漢])\s*(?P<way>{'|'.join(WAYS_TO_WIN)})
 _CUT_OFF = re.compile(r"(?:[초楚한漢]\s*)?접속\s*끊김")
 _UNKNOWN = ("", "미상", "-")
 
-MOVES_A_LINE = 10
+MOVES_A_LINE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +77,27 @@ def read_gib(data: bytes, file: str, rules: Janggi) -> Iterator[GibGame]:
         raise GibError(f"{file}: there is no game in it")
 
 
-def write_gib(position: JanggiPosition, end: GibEnd | None, tags: dict[str, str]) -> str:
-    """A game as text that ends in one line break: `tags` in their order, those that follow from the game after them.
+def write_gib(start: JanggiPosition, moves: Sequence[str], end: GibEnd | None, tags: Mapping[str, str]) -> str:
+    """A game as text that ends in one line break: `tags` in their order, after them those that follow from the game.
 
-    Raises ValueError for a game that the format cannot hold: from another position than one of the sixteen starts, or
+    `moves` are canonical. Raises IllegalMoveError, and ValueError for a game that the format cannot hold: from another position than one of the sixteen starts, or
     with a quotation mark or line break in a tag.
     """
-    if position.start_fen not in _SETUPS_OF:
-        raise ValueError(f"a .gib record begins from one of the sixteen setups, not from {position.start_fen}")
-    cho, han = _SETUPS_OF[position.start_fen]
+    if start.fen not in _SETUPS_OF:
+        raise ValueError(f"a .gib record begins with one of the sixteen setups, not with {start.fen}")
+    cho, han = _SETUPS_OF[start.fen]
     written = {
         **tags,
         "초차림": cho,
         "한차림": han,
-        "총수": str(len(position.moves)),
+        "총수": str(len(moves)),
         **({} if end is None else {"대국결과": _result(end)}),
     }
     for name, value in written.items():
         if '"' in value or not value.isprintable():
             raise ValueError(f"the tag {name} cannot hold {value!r}: no quotation marks, no line breaks")
     lines = [f'[{name} "{value}"]' for name, value in written.items()]
-    return "\n".join([*lines, "", *_move_lines(position)]).rstrip("\n") + "\n"
+    return "\n".join([*lines, "", *_move_lines(start, moves)]).rstrip("\n") + "\n"
 
 
 def _game(raw: RawGame, rules: Janggi) -> GibGame:
@@ -141,7 +142,9 @@ def _end(raw: RawGame) -> GibEnd | None:
         return GibEnd(None, "draw")
     won = _WON.fullmatch(said)
     if won is None:
-        raise raw.place.error(f"대국결과 {said!r} should be 초 or 한 with {', '.join(WAYS_TO_WIN)}; or 무승부, 접속 끊김")
+        raise raw.place.error(
+            f"대국결과 {said!r} should be 초 or 한 with {', '.join(WAYS_TO_WIN)}; or 무승부, 접속 끊김"
+        )
     return GibEnd(_SIDES[won["side"]], WAYS_TO_WIN[won["way"]])
 
 
@@ -158,12 +161,11 @@ def _result(end: GibEnd) -> str:
     return f"{'초' if end.winner == 'first' else '한'} {way}"
 
 
-def _move_lines(position: JanggiPosition) -> Iterator[str]:
-    """The moves with their numbers, ten a line."""
-    before = get_game(position.game).position(position.start_fen)
-    words = []
-    for number, move in enumerate(position.moves, start=1):
-        words.append(f"{number}. {korean(before, move)}")
-        before = before.play(move)
+def _move_lines(position: JanggiPosition, moves: Sequence[str]) -> Iterator[str]:
+    """The moves with their numbers, MOVES_A_LINE of them in each."""
+    words: list[str] = []
+    for number, move in enumerate(moves, start=1):
+        words.append(f"{number}. {korean(position, move)}")
+        position = position.play(move)
     for start in range(0, len(words), MOVES_A_LINE):
         yield " ".join(words[start : start + MOVES_A_LINE])

@@ -38,7 +38,7 @@ _MOVE = re.compile(
 
 
 def korean(position: JanggiPosition, move: str) -> str:
-    """A canonical move in Korean notation, with the piece it takes and 장군 if it gives check. Raises IllegalMoveError."""
+    """A canonical move in Korean notation: with the piece it takes, and 장군 for a check. Raises IllegalMoveError."""
     origin, target = position.squares(move)
     if origin == target:
         return PASS

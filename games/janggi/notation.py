@@ -1,4 +1,4 @@
-"""Moves as people write them: SAN-like, as Fairy-Stockfish has it, but for the pass."""
+"""Moves as people write them: SAN-like, as Fairy-Stockfish has it, but for the pass; and what `parse` understands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from games.base import IllegalMoveError
 from games.janggi.geometry import EMPTY, FILES, POINT_NAMES
+from games.janggi.korean import is_korean, parse_korean
 
 if TYPE_CHECKING:
     from games.janggi.game import JanggiPosition
@@ -41,19 +42,21 @@ def san(position: JanggiPosition, move: str) -> str:
 
 
 def parse(position: JanggiPosition, text: str) -> str:
-    """Canonical move for exactly one move in canonical or SAN-like notation.
+    """Canonical move for exactly one move in canonical, SAN-like or Korean notation (see `games.janggi.korean`).
 
     The letters are those of the FEN, always capitals; captures have their `x` and other moves none; the origin may be
     given more fully than needed, not less. A check, mate or annotation suffix may follow and is not compared with
     the position. Raises IllegalMoveError for a well-formed move that is not legal here, ValueError for no move and
     for one that fits several.
     """
+    if is_korean(text):
+        return parse_korean(position, text)
     if _CANONICAL.fullmatch(text):
         position.squares(text)
         return text
     shape = _SAN.fullmatch(text)
     if shape is None:
-        raise ValueError(f"{text!r} is not a move in coordinates or SAN")
+        raise ValueError(f"{text!r} is not a move in coordinates, SAN or Korean notation")
     fitting = [move for move in position.legal_moves() if _fits(position, move, shape)]
     if not fitting:
         raise IllegalMoveError(f"{text!r} is not legal in {position.fen}")

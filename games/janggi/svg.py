@@ -7,12 +7,15 @@ the viewer has for them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 from math import cos, pi, sin
 
 from games.janggi.faces import FACES, PIECE_NAMES
-from games.janggi.placement import FILES, RANKS, Point, placement, points_of
+from games.janggi.fen import read_fen
+from games.janggi.geometry import EMPTY, FILES, POINT_NAMES, POINT_OF, POINTS, RANKS
+from games.janggi.movegen import in_check
 from games.pictures import Faces
 
 CELL = 60
@@ -39,24 +42,19 @@ FONTS: dict[Faces, str] = {
 
 
 def janggi_svg(
-    fen: str,
-    *,
-    last_move: str | None = None,
-    check: str | None = None,
-    flip: bool = False,
-    faces: Faces = "hanja",
-    size: int | None = None,
+    fen: str, *, last_move: str | None = None, flip: bool = False, faces: Faces = "hanja", size: int | None = None
 ) -> str:
     """The board of `fen` as an SVG document, Cho at the bottom, or at the top with `flip`.
 
-    `last_move` is a canonical move whose points stand out, `check` the point of a general that is attacked, such as
-    `e9`. `size` is the width in pixels; without it the picture fills what it is put into. Raises ValueError for a
-    board, move or point that cannot be read.
+    The points of `last_move`, a canonical move, stand out, and so does a general in check. `size` is the width in
+    pixels; without it the picture fills what it is put into. Raises InvalidPositionError for a FEN, ValueError for a
+    move that cannot be read.
     """
-    board = placement(fen)
-    moved = () if last_move is None else points_of(last_move)
-    attacked = () if check is None else points_of(check)
-    from_the_top = sorted(board.items(), key=lambda item: _centre(item[0], flip)[::-1])
+    placed = read_fen(fen)
+    board = placed.board
+    moved = () if last_move is None else _ends(last_move)
+    attacked = [board.index("K" if placed.cho else "k")] if in_check(board, placed.cho) else []
+    from_the_top = sorted(range(POINTS), key=lambda point: _centre(point, flip)[::-1])
     dimensions = "" if size is None else f' width="{size}" height="{round(size * HEIGHT / WIDTH)}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"{dimensions} role="img">',
@@ -71,15 +69,23 @@ def janggi_svg(
         *(_check_mark(*_centre(point, flip)) for point in attacked),
         *_move_marks(moved, board, flip),
         f'<g font-family="{FONTS[faces]}" font-weight="700" text-anchor="middle">',
-        *(_piece(piece, point, flip, faces) for point, piece in from_the_top),
+        *(_piece(board[point], point, flip, faces) for point in from_the_top if board[point] != EMPTY),
         "</g>",
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _centre(point: Point, flip: bool) -> tuple[int, int]:
-    file, rank = (FILES - 1 - point.file, RANKS - 1 - point.rank) if flip else (point.file, point.rank)
+def _ends(move: str) -> tuple[int, int]:
+    """The points that a canonical move leaves and reaches. Raises ValueError."""
+    ends = tuple(POINT_OF[name] for name in re.findall(r"[a-i](?:10|[1-9])", move))
+    if len(ends) != 2 or "".join(POINT_NAMES[point] for point in ends) != move:
+        raise ValueError(f"{move!r} is not a move in coordinates, as a4b4")
+    return ends
+
+
+def _centre(point: int, flip: bool) -> tuple[int, int]:
+    rank, file = divmod(POINTS - 1 - point if flip else point, FILES)
     return MARGIN + file * CELL, HEIGHT - MARGIN - rank * CELL
 
 
@@ -97,10 +103,10 @@ def _lines() -> Iterator[str]:
 
 def _coordinates(flip: bool) -> Iterator[str]:
     for file in range(FILES):
-        x, _ = _centre(Point(file, 0), flip)
+        x, _ = _centre(file, flip)
         yield f'<text x="{x}" y="{HEIGHT - 12}">{"abcdefghi"[file]}</text>'
     for rank in range(RANKS):
-        _, y = _centre(Point(0, rank), flip)
+        _, y = _centre(rank * FILES, flip)
         yield f'<text x="17" y="{y + 4.5}">{rank + 1}</text>'
 
 
@@ -108,7 +114,7 @@ def _check_mark(x: int, y: int) -> str:
     return f'<circle cx="{x}" cy="{y}" r="36" fill="{CHECK}" fill-opacity="0.75"/>'
 
 
-def _move_marks(moved: tuple[Point, ...], board: dict[Point, str], flip: bool) -> Iterator[str]:
+def _move_marks(moved: tuple[int, ...], board: str, flip: bool) -> Iterator[str]:
     """Where the last move came from, and a halo round the piece that moved; a pass has its halo only."""
     if not moved:
         return
@@ -117,17 +123,17 @@ def _move_marks(moved: tuple[Point, ...], board: dict[Point, str], flip: bool) -
     if start != end:
         outline = _octagon(*_centre(start, flip), 15)
         yield f'<path d="{outline}" fill="{LEFT}" fill-opacity="0.35" {edge} stroke-dasharray="4 3"/>'
-    outline = _octagon(*_centre(end, flip), RADIUS[board.get(end, "P").upper()] + 4.5)
+    outline = _octagon(*_centre(end, flip), RADIUS.get(board[end].upper(), 0) + 4.5)
     yield f'<path d="{outline}" fill="{REACHED}" {edge}/>'
 
 
-def _piece(piece: str, point: Point, flip: bool, faces: Faces) -> str:
+def _piece(piece: str, point: int, flip: bool, faces: Faces) -> str:
     x, y = _centre(point, flip)
     radius = RADIUS[piece.upper()]
     ink = INK[piece.isupper()]
     font_size = radius * 1.4
     return (
-        f"<g><title>{'Cho' if piece.isupper() else 'Han'} {PIECE_NAMES[piece.upper()]} {point}</title>"
+        f"<g><title>{'Cho' if piece.isupper() else 'Han'} {PIECE_NAMES[piece.upper()]} {POINT_NAMES[point]}</title>"
         f'<path d="{_octagon(x + 1, y + 2, radius)}" fill-opacity="0.22"/>'
         f'<path d="{_octagon(x, y, radius)}" fill="{WOOD}" stroke="{RIM_OF_WOOD}" stroke-width="1.4"/>'
         f'<path d="{_octagon(x, y, radius - 2.8)}" fill="none" stroke="{ink}" stroke-opacity="0.5"/>'
