@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from arena.errors import StoreError, UsageError
+from arena.errors import StoreError, UnfitError
 from arena.printable import printable
 
 if TYPE_CHECKING:
@@ -17,18 +18,24 @@ TERMINATIONS = {
     "crash": "abandoned",
     "infrastructure": "emergency",
     "ply-limit": "adjudication",
+    "adjudication": "adjudication",
+    "abandoned": "abandoned",
+    "unfinished": "unterminated",
 }
 """The standard's words for ours; a forfeit is a `rules infraction`, all that is not listed is `normal`."""
+
+
+EVENT_TAGS = ("Event", "Site", "Date", "Round", "UTCDate", "UTCTime")
 
 
 def to_pgn(detail: GameDetail) -> str:
     """The game as PGN text that ends in one line break. Times: `%emt` is the move's wall time, `%clk` what the mover
     had left; the plain comment has the first token's latency, prompted + generated tokens, and the probability.
 
-    Raises UsageError for another game than chess, StoreError for a record that cannot be replayed.
+    Raises UnfitError for another game than chess, StoreError for a record that cannot be replayed.
     """
     if detail.game != "chess":
-        raise UsageError(f"game {detail.game_id} is {detail.game}: PGN can be written for chess only")
+        raise UnfitError(f"game {detail.game_id} is {detail.game}: PGN can be written for chess only")
     import chess
     import chess.pgn
 
@@ -43,7 +50,7 @@ def to_pgn(detail: GameDetail) -> str:
             _annotate(node, move)
     except ValueError as error:
         raise StoreError(f"game {detail.game_id} cannot be replayed from the record: {error}") from error
-    for tag, value in _tags(detail).items():
+    for tag, value in _with_source(_tags(detail), detail.source_tags).items():
         game.headers[tag] = _tag_value(value)
     return game.accept(chess.pgn.StringExporter(headers=True, comments=True)) + "\n"
 
@@ -82,6 +89,20 @@ def _tags(detail: GameDetail) -> dict[str, str]:
     return {tag: value for tag, value in tags.items() if value is not None}
 
 
+def _with_source(tags: dict[str, str], source: Mapping[str, str] | None) -> dict[str, str]:
+    """For an imported game, what its file said where we know no better: event, date, ratings and the like."""
+    if source is None:
+        return tags
+    theirs = {tag: value for tag, value in source.items() if tag in EVENT_TAGS or tag not in tags}
+    for tag in ("UTCDate", "UTCTime"):  # when there is none, the record has the time of the import
+        del tags[tag]
+    skipped = ("FEN", "SetUp")
+    return {
+        **tags,
+        **{tag: value for tag, value in theirs.items() if not tag.startswith("Arena") and tag not in skipped},
+    }
+
+
 def _termination(detail: GameDetail) -> str:
     if detail.termination is None:
         return "unterminated"
@@ -90,7 +111,10 @@ def _termination(detail: GameDetail) -> str:
     return TERMINATIONS.get(detail.termination, "normal")
 
 
-def _kind(spec: str) -> str:
+def _kind(spec: str) -> str | None:
+    """The standard's word for a player of that spec; None for one whose moves come from a file."""
+    if spec == "imported":
+        return None
     return "human" if spec.partition(":")[0] == "human" else "program"
 
 
@@ -111,4 +135,5 @@ def _annotate(node: chess.pgn.GameNode, move: MoveDetail) -> None:
     node.comment = ", ".join(notes)
     if move.clock_ms is not None:
         node.set_clock(move.clock_ms / 1000)
-    node.set_emt(move.total_ms / 1000)
+    if move.total_ms or move.policy != "imported":
+        node.set_emt(move.total_ms / 1000)

@@ -58,9 +58,8 @@ def _games(file: Path, data: bytes, game: str | None) -> list[ImportedGame]:
     match file.suffix.lower():
         case ".gib":
             from arena.imports.gib import gib_games
-            from games.janggi.game import rules_of
 
-            return gib_games(data, file.name, rules_of(game or JANGGI_RULES[0]))
+            return gib_games(data, file.name, game or JANGGI_RULES[0])
         case ".pgn":
             from arena.imports.pgn import pgn_games
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from arena.endings import Result, win_of
 from arena.errors import UsageError
 from arena.imports.record import ImportedGame, ending_of
+from games import get_game
 from games.janggi.game import Janggi
 from games.janggi.gib import GibEnd, GibGame, read_gib
 from games.janggi.gib_text import GibError
@@ -14,8 +15,12 @@ from games.janggi.gib_text import GibError
 UNKNOWN_PLAYER = "?"
 
 
-def gib_games(data: bytes, file: str, rules: Janggi) -> list[ImportedGame]:
-    """The games of a file, replayed by `rules`. Raises UsageError that names the place of the first fault."""
+def gib_games(data: bytes, file: str, rules_name: str = "janggi") -> list[ImportedGame]:
+    """The games of a file, replayed by the rules of that name. Raises UsageError that names the place of the first
+    fault."""
+    rules = get_game(rules_name)
+    if not isinstance(rules, Janggi):
+        raise UsageError(f"{file} is replayed by the rules of janggi, not of {rules_name}")
     try:
         return [_imported(game, file, number) for number, game in enumerate(read_gib(data, file, rules), start=1)]
     except GibError as error:

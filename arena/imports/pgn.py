@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import chess.pgn
 
@@ -22,6 +22,7 @@ TERMINATIONS = {"time forfeit": "time", "abandoned": "abandoned", "adjudication"
 STANDARD = ("standard", "chess", "from position")
 """What the tag Variant may say of plain chess."""
 
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NAME = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
@@ -31,7 +32,7 @@ def pgn_games(data: bytes, file: str) -> list[ImportedGame]:
     Raises UsageError that names file, game and line for the first move that is not legal, a game of other rules than
     chess, a result that the moves contradict, and a game that does not end with its result (the file is cut off).
     """
-    lines = _Lines(_decode(data))
+    lines = _Lines(_decode(data, file))
     games: list[ImportedGame] = []
     try:
         while (game := chess.pgn.read_game(lines, Visitor=_Builder)) is not None:
@@ -48,7 +49,7 @@ class _Lines(io.StringIO):
 
     number = 0
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]  # the stubs name bytes
         line = super().readline(-1 if size is None else size)
         self.number += bool(line)
         return line
@@ -61,8 +62,11 @@ class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
         super().begin_game()
         self._ends: str | None = None
 
-    def begin_variation(self) -> Literal[chess.pgn.SkipType.SKIP]:  # type: ignore[override]
+    def begin_variation(self) -> chess.pgn.SkipType:  # type: ignore[override]  # as the base of GameBuilder allows
         return chess.pgn.SKIP
+
+    def end_variation(self) -> None:
+        """Nothing was begun."""
 
     def begin_parse_san(self, board: chess.Board, san: str) -> None:
         if self._ends is not None:
@@ -84,7 +88,9 @@ class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
         super().end_game()
 
 
-def _decode(data: bytes) -> str:
+def _decode(data: bytes, file: str) -> str:
+    if found := _CONTROL.search(data):
+        raise UsageError(f"{file}: it is not text: byte {found.start()} is {data[found.start()]:#04x}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
