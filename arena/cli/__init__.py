@@ -30,7 +30,8 @@ COMMANDS = {
     "show": "Show a recorded game: board, moves, how each was chosen.",
     "export": "Write recorded games to a file (PGN, .gib, JSON lines).",
     "import": "Record the games of a file (PGN, .gib).",
-    "position": "Show a position: board, legal moves, outcome.",
+    "position": "Show a position: board, legal moves, outcome; draw it as SVG.",
+    "perft": "Count the lines of legal moves from a position.",
     "models": "List, fetch, locate and remove models.",
     "bench": "Measure the engine, and what each technique is worth.",
 }
