@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from arena.errors import StoreError, UnfitError
 from arena.printable import printable
+from arena.store.records import IMPORTED
 
 if TYPE_CHECKING:
     import chess.pgn
@@ -24,8 +25,8 @@ TERMINATIONS = {
 }
 """The standard's words for ours; a forfeit is a `rules infraction`, all that is not listed is `normal`."""
 
-
 EVENT_TAGS = ("Event", "Site", "Date", "Round", "UTCDate", "UTCTime")
+"""Of an imported game its file knows these better than the record."""
 
 
 def to_pgn(detail: GameDetail) -> str:
@@ -93,14 +94,13 @@ def _with_source(tags: dict[str, str], source: Mapping[str, str] | None) -> dict
     """For an imported game, what its file said where we know no better: event, date, ratings and the like."""
     if source is None:
         return tags
-    theirs = {tag: value for tag, value in source.items() if tag in EVENT_TAGS or tag not in tags}
-    for tag in ("UTCDate", "UTCTime"):  # when there is none, the record has the time of the import
-        del tags[tag]
-    skipped = ("FEN", "SetUp")
-    return {
-        **tags,
-        **{tag: value for tag, value in theirs.items() if not tag.startswith("Arena") and tag not in skipped},
+    ours = {tag: value for tag, value in tags.items() if tag not in ("UTCDate", "UTCTime")}  # maybe of the import
+    theirs = {
+        tag: value
+        for tag, value in source.items()
+        if tag in EVENT_TAGS or (tag not in (*ours, "FEN", "SetUp") and not tag.startswith("Arena"))
     }
+    return ours | theirs
 
 
 def _termination(detail: GameDetail) -> str:
@@ -113,7 +113,7 @@ def _termination(detail: GameDetail) -> str:
 
 def _kind(spec: str) -> str | None:
     """The standard's word for a player of that spec; None for one whose moves come from a file."""
-    if spec == "imported":
+    if spec == IMPORTED:
         return None
     return "human" if spec.partition(":")[0] == "human" else "program"
 
@@ -135,5 +135,5 @@ def _annotate(node: chess.pgn.GameNode, move: MoveDetail) -> None:
     node.comment = ", ".join(notes)
     if move.clock_ms is not None:
         node.set_clock(move.clock_ms / 1000)
-    if move.total_ms or move.policy != "imported":
+    if move.total_ms or move.policy != IMPORTED:
         node.set_emt(move.total_ms / 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def command(
         echo_json(_as_json(position))
         return
     faces = "letters" if as_ascii else pieces or "hanja"
-    colored = sys.stdout.isatty() and not as_ascii
+    colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     click.echo(f"{board_text(position, flip=flip, faces=faces, paint=_paint if colored else None)}\n\n{position.fen}")
     _describe(position)
 

@@ -12,6 +12,7 @@ from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, game_id, json_option
 from arena.errors import StoreError, UsageError
 from arena.printable import printable, shortened
+from arena.store.records import IMPORTED
 
 if TYPE_CHECKING:
     from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
@@ -180,7 +181,7 @@ def _print_move(move: MoveDetail) -> None:
             f"probability {_probability(move) or 'not known'}{clock}"
         )
     )
-    if move.policy == "imported":
+    if move.policy == IMPORTED:
         return
     click.echo(
         f"Time: {move.total_ms:.0f} ms; queue {move.queue_ms:.0f}, prefill {move.prefill_ms:.0f}, "

@@ -15,13 +15,10 @@ from arena.printable import storable
 from arena.store.apply import apply
 from arena.store.database import Database
 from arena.store.models import RunRow
-from arena.store.records import NewAgent, NewGame, NewRun, StoredGame
+from arena.store.records import IMPORTED, NewAgent, NewGame, NewRun, StoredGame
 from arena.store.runs import add_run
 from games import get_game
 from games.base import Position
-
-IMPORTED = "imported"
-"""The spec of an agent whose moves come from a file, and the policy of its moves."""
 
 UNFINISHED = "unfinished"
 """The termination of a game whose file gives it no result: it does not count."""

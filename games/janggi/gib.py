@@ -2,8 +2,8 @@
 
 Conventions, of which there are several in use, and these are the ones here:
 
-- The setups (초차림, 한차림; in some files 초포진, 한포진) name the pieces on the files b, c, g and h from left to right
-  *on the board as drawn with Cho at the bottom*, Han's too.
+- The setups (초차림, 한차림; in some files 초포진, 한포진) name the pieces on the files b, c, g and h from left to
+  right *on the board as drawn with Cho at the bottom*, Han's too.
 - 총수 counts plies, and so do the numbers of the moves.
 - 대국결과 is the winner (초 or 한) and how: 완승, 시간승, 기권승, 점수승; or 무승부, a draw; or 접속 끊김, cut off.
 """
@@ -85,8 +85,8 @@ def holds(start: JanggiPosition) -> bool:
 def write_gib(start: JanggiPosition, moves: Sequence[str], end: GibEnd | None, tags: Mapping[str, str]) -> str:
     """A game as text that ends in one line break: `tags` in their order, after them those that follow from the game.
 
-    `moves` are canonical. Raises IllegalMoveError, and ValueError for a game that does not begin with one of the sixteen
-    setups or a tag with a quotation mark or line break in it.
+    `moves` are canonical. Raises IllegalMoveError, and ValueError for a game that does not begin with one of the
+    sixteen setups or a tag with a quotation mark or line break in it.
     """
     if not holds(start):
         raise ValueError(f"a .gib record begins with one of the sixteen setups, not with {start.fen}")
