@@ -62,6 +62,12 @@ class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
         super().begin_game()
         self._ends: str | None = None
 
+    def end_headers(self) -> None:
+        variant = self.game.headers.get("Variant", "standard")
+        if variant.lower() not in STANDARD:
+            raise ValueError(f"its rules are {variant!r}; only standard chess can be read")
+        Chess().position(self.game.headers.get("FEN"))
+
     def begin_variation(self) -> chess.pgn.SkipType:  # type: ignore[override]  # as the base of GameBuilder allows
         return chess.pgn.SKIP
 
@@ -99,8 +105,6 @@ def _decode(data: bytes, file: str) -> str:
 
 def _imported(game: chess.pgn.Game) -> ImportedGame:
     headers = game.headers
-    if (variant := headers.get("Variant", "standard")).lower() not in STANDARD:
-        raise ValueError(f"its rules are {variant!r}; only standard chess can be read")
     position: Position = Chess().position(headers.get("FEN"), [move.uci() for move in game.mainline_moves()])
     said = headers["Result"]
     if said not in get_args(Result):
