@@ -20,7 +20,7 @@ from games import get_game
 from games.base import InvalidPositionError, Outcome
 from games.janggi.fen import write_fen
 from games.janggi.game import JanggiPosition
-from games.janggi.geometry import CHO, EMPTY, HAN, PALACES, POINTS
+from games.janggi.geometry import CHO, EMPTY, HAN, MOVE_NAMES, MOVE_OF, PALACES, POINTS
 from games.janggi.setups import OPENINGS
 
 RULE_SETS = ("janggi", "janggitraditional", "janggimodern", "janggicasual")
@@ -88,8 +88,8 @@ def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choo
     pools: list[Sequence[str]] = []
     back = ""
     if choose.random() < habits.go_back and len(position.moves) > 1:
-        origin, target = _ends(position.moves[-2])
-        back = target + origin
+        origin, target = MOVE_OF[position.moves[-2]]
+        back = MOVE_NAMES[target][origin]
     if choose.random() < habits.take_pass:
         pools.append([move for move in moves if _is_pass(move)])
     if choose.random() < habits.give_check:
@@ -101,13 +101,8 @@ def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choo
     return back if back in pool else choose.choice(pool)
 
 
-def _ends(move: str) -> tuple[str, str]:
-    cut = max(move.rfind(letter) for letter in "abcdefghi")
-    return move[:cut], move[cut:]
-
-
 def _is_pass(move: str) -> bool:
-    origin, target = _ends(move)
+    origin, target = MOVE_OF[move]
     return origin == target
 
 

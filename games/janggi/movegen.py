@@ -36,7 +36,7 @@ def legal_moves(board: str, cho: bool, *, bikjang: bool = False) -> list[Move]:
     `bikjang` says whether the rule is in force: while the generals face each other, only moves that part them and the
     pass are legal, and the pass is so even in check.
     """
-    own, enemies = _armies(board, cho)
+    own, enemies = (_army(board, letters) for letters in ((CHO, HAN) if cho else (HAN, CHO)))
     general = general_of(board, cho)
     threats = _threats(board, enemies, general)
     in_check = any(_hits(board, threat) for threat in threats)
@@ -61,8 +61,7 @@ def legal_moves(board: str, cho: bool, *, bikjang: bool = False) -> list[Move]:
 
 def in_check(board: str, cho: bool) -> bool:
     """Whether the general of Cho, or of Han, could be taken by the next move."""
-    _, enemies = _armies(board, cho)
-    return _is_attacked(board, general_of(board, cho), enemies)
+    return _is_attacked(board, general_of(board, cho), _army(board, HAN if cho else CHO))
 
 
 def general_of(board: str, cho: bool) -> int:
@@ -81,17 +80,12 @@ def after(board: str, origin: int, target: int) -> str:
     """The board after a move; a pass leaves it as it is."""
     if origin == target:
         return board
-    points = list(board)
-    points[target], points[origin] = points[origin], EMPTY
-    return "".join(points)
+    left = board[:origin] + EMPTY + board[origin + 1 :]
+    return left[:target] + board[origin] + left[target + 1 :]
 
 
-def _armies(board: str, cho: bool) -> tuple[list[Placed], list[Placed]]:
-    """The pieces of the side, and those of its enemy."""
-    pieces = [(point, piece) for point, piece in enumerate(board) if piece != EMPTY]
-    uppers = [placed for placed in pieces if placed[1] in CHO]
-    lowers = [placed for placed in pieces if placed[1] in HAN]
-    return (uppers, lowers) if cho else (lowers, uppers)
+def _army(board: str, letters: str) -> list[Placed]:
+    return [(point, piece) for point, piece in enumerate(board) if piece in letters]
 
 
 def _threats(board: str, enemies: list[Placed], general: int) -> list[Threat]:
