@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from games import get_game
@@ -68,19 +68,21 @@ def compare(rule_set: str, plies: int, seed: int, every: int = 1) -> Counter[str
     seen: Counter[str] = Counter()
     while seen["plies"] < plies:
         seen["games"] += 1
-        _play(rule_set, _start(choose, rule_set), choose, seen, every)
+        for position in wander(rule_set, choose):
+            seen["plies"] += bool(position.moves)
+            _check(rule_set, position, seen, fully=not position.moves or seen["plies"] % every == 0)
     return seen
 
 
-def _play(rule_set: str, start: JanggiPosition, choose: random.Random, seen: Counter[str], every: int) -> None:
+def wander(rule_set: str, choose: random.Random) -> Iterator[JanggiPosition]:
+    """The positions of one random game, from its start on."""
+    position, ended = _start(choose, rule_set), 0
+    yield position
     habits = (Habits.draw(choose), Habits.draw(choose))
-    position, ended = start, 0
-    _check(rule_set, position, seen, fully=True)
     while (moves := position.legal_moves()) and len(position.moves) < LONGEST and ended < AFTER_THE_END:
         position = position.play(_pick(position, moves, habits[len(position.moves) % 2], choose))
-        seen["plies"] += 1
-        _check(rule_set, position, seen, fully=seen["plies"] % every == 0)
         ended += position.outcome() is not None
+        yield position
 
 
 def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choose: random.Random) -> str:
@@ -126,7 +128,8 @@ def _thrown(choose: random.Random) -> str:
         board[at[0]] = general
         for point in at[1 : choose.randint(1, 3)]:
             board[point] = guard
-    free = [point for point in range(POINTS) if board[point] == EMPTY]
+    # a1 stays empty: Fairy-Stockfish takes the start of a game for an arrival there (README.md, "Where we differ").
+    free = [point for point in range(1, POINTS) if board[point] == EMPTY]
     for point in choose.sample(free, choose.randint(1, choose.choice((4, 16)))):
         board[point] = choose.choice(CHO[2:] + HAN[2:])
     return write_fen("".join(board), choose.random() < 0.5, choose.choice((0, 0, 0, 92, 190)), choose.randint(1, 150))

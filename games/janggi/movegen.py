@@ -44,7 +44,7 @@ def legal_moves(board: str, cho: bool, *, bikjang: bool = False) -> list[Move]:
     critical = _critical_points(board, threats)
     moves: list[Move] = []
     for origin, piece in own:
-        targets = _targets(board, origin, piece)
+        targets = targets_of(board, origin, piece)
         if gap is not None:
             targets = [target for target in targets if _parts(origin, target, general, gap)]
         if origin == general:
@@ -82,6 +82,25 @@ def after(board: str, origin: int, target: int) -> str:
         return board
     left = board[:origin] + EMPTY + board[origin + 1 :]
     return left[:target] + board[origin] + left[target + 1 :]
+
+
+def targets_of(board: str, origin: int, piece: str) -> list[int]:
+    """Where a piece that stands on `origin` can go, whether or not that leaves its general attacked."""
+    own = CHO if piece in CHO else HAN
+    if piece in "Rr":
+        return _slides(board, origin, own)
+    if piece in CANNONS:
+        return _hops(board, origin, own)
+    targets = []
+    for target, way in LEAPS[piece][origin]:
+        if board[target] in own:
+            continue
+        for point in way:
+            if board[point] != EMPTY:
+                break
+        else:
+            targets.append(target)
+    return targets
 
 
 def _army(board: str, letters: str) -> list[Placed]:
@@ -150,25 +169,6 @@ def _parts(origin: int, target: int, general: int, gap: tuple[int, ...]) -> bool
     if origin == general:
         return (target - general) % FILES != 0
     return target in gap
-
-
-def _targets(board: str, origin: int, piece: str) -> list[int]:
-    """Where the piece can go, safe or not."""
-    own = CHO if piece in CHO else HAN
-    if piece in "Rr":
-        return _slides(board, origin, own)
-    if piece in CANNONS:
-        return _hops(board, origin, own)
-    targets = []
-    for target, way in LEAPS[piece][origin]:
-        if board[target] in own:
-            continue
-        for point in way:
-            if board[point] != EMPTY:
-                break
-        else:
-            targets.append(target)
-    return targets
 
 
 def _slides(board: str, origin: int, own: str) -> list[int]:
