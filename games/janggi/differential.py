@@ -13,14 +13,14 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from games import get_game
 from games.base import InvalidPositionError, Outcome
 from games.janggi.fen import write_fen
 from games.janggi.game import JanggiPosition
-from games.janggi.geometry import CHO, EMPTY, HAN, PALACES, POINTS
+from games.janggi.geometry import CHO, EMPTY, HAN, MOVE_NAMES, MOVE_OF, PALACES, POINTS
 from games.janggi.setups import OPENINGS
 
 RULE_SETS = ("janggi", "janggitraditional", "janggimodern", "janggicasual")
@@ -68,19 +68,21 @@ def compare(rule_set: str, plies: int, seed: int, every: int = 1) -> Counter[str
     seen: Counter[str] = Counter()
     while seen["plies"] < plies:
         seen["games"] += 1
-        _play(rule_set, _start(choose, rule_set), choose, seen, every)
+        for position in wander(rule_set, choose):
+            seen["plies"] += bool(position.moves)
+            _check(rule_set, position, seen, fully=not position.moves or seen["plies"] % every == 0)
     return seen
 
 
-def _play(rule_set: str, start: JanggiPosition, choose: random.Random, seen: Counter[str], every: int) -> None:
+def wander(rule_set: str, choose: random.Random) -> Iterator[JanggiPosition]:
+    """The positions of one random game, from its start on."""
+    position, ended = _start(choose, rule_set), 0
+    yield position
     habits = (Habits.draw(choose), Habits.draw(choose))
-    position, ended = start, 0
-    _check(rule_set, position, seen, fully=True)
     while (moves := position.legal_moves()) and len(position.moves) < LONGEST and ended < AFTER_THE_END:
         position = position.play(_pick(position, moves, habits[len(position.moves) % 2], choose))
-        seen["plies"] += 1
-        _check(rule_set, position, seen, fully=seen["plies"] % every == 0)
         ended += position.outcome() is not None
+        yield position
 
 
 def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choose: random.Random) -> str:
@@ -88,8 +90,8 @@ def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choo
     pools: list[Sequence[str]] = []
     back = ""
     if choose.random() < habits.go_back and len(position.moves) > 1:
-        origin, target = _ends(position.moves[-2])
-        back = target + origin
+        origin, target = MOVE_OF[position.moves[-2]]
+        back = MOVE_NAMES[target][origin]
     if choose.random() < habits.take_pass:
         pools.append([move for move in moves if _is_pass(move)])
     if choose.random() < habits.give_check:
@@ -101,13 +103,8 @@ def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choo
     return back if back in pool else choose.choice(pool)
 
 
-def _ends(move: str) -> tuple[str, str]:
-    cut = max(move.rfind(letter) for letter in "abcdefghi")
-    return move[:cut], move[cut:]
-
-
 def _is_pass(move: str) -> bool:
-    origin, target = _ends(move)
+    origin, target = MOVE_OF[move]
     return origin == target
 
 
@@ -131,7 +128,8 @@ def _thrown(choose: random.Random) -> str:
         board[at[0]] = general
         for point in at[1 : choose.randint(1, 3)]:
             board[point] = guard
-    free = [point for point in range(POINTS) if board[point] == EMPTY]
+    # a1 stays empty: Fairy-Stockfish takes the start of a game for an arrival there (README.md, "Where we differ").
+    free = [point for point in range(1, POINTS) if board[point] == EMPTY]
     for point in choose.sample(free, choose.randint(1, choose.choice((4, 16)))):
         board[point] = choose.choice(CHO[2:] + HAN[2:])
     return write_fen("".join(board), choose.random() < 0.5, choose.choice((0, 0, 0, 92, 190)), choose.randint(1, 150))
