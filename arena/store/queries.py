@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -118,7 +119,8 @@ class MoveDetail:
 @dataclass(frozen=True, slots=True)
 class GameDetail(GameLine):
     """A game with all that is recorded of it. `initial_fen` None: it has not started, and its schedule names no
-    position. `open_attempts` are tries at the ply after the last move, which got none."""
+    position. `open_attempts` are tries at the ply after the last move, which got none. `source_tags` are those of the
+    file that an imported game comes from, None for a game that was played here."""
 
     seed: int
     max_plies: int
@@ -132,6 +134,7 @@ class GameDetail(GameLine):
     model_checksum: str | None
     moves: tuple[MoveDetail, ...]
     open_attempts: tuple[AttemptDetail, ...]
+    source_tags: Mapping[str, str] | None
 
 
 def list_runs(db: Database) -> list[RunLine]:
@@ -215,6 +218,7 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
             model_checksum=game.model_checksum,
             moves=moves,
             open_attempts=tuple(attempts[len(moves) + 1]),
+            source_tags=run.config["tags"][game.schedule_index] if run.config.get("kind") == "import" else None,
         )
 
 

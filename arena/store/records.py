@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+IMPORTED = "imported"
+"""The spec of an agent whose moves come from a file, and the policy of its moves."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewAgent:

@@ -24,41 +24,46 @@ def create_run(db: Database, new: NewRun) -> StoredRun:
     Raises UsageError for a name that is taken or cannot be one and for a seed that does not fit 64 bits,
     StoreError if it cannot be written.
     """
+    with db.writing() as session:
+        return add_run(session, new)
+
+
+def add_run(session: Session, new: NewRun) -> StoredRun:
+    """`create_run` inside the transaction of whoever calls. Raises UsageError."""
     for seed in (new.seed, *(game.seed for game in new.games)):
         if not -SEED_LIMIT <= seed < SEED_LIMIT:
             raise UsageError(f"seed {seed} does not fit a signed 64-bit number")
-    with db.writing() as session:
-        if new.name is not None and _find(session, check_run_name(new.name)) is not None:
-            raise UsageError(f"there is a run named {new.name} already: choose another name")
-        row = RunRow(
-            name=new.name or "",
-            status="running",
-            seed=new.seed,
-            model=new.model,
-            model_checksum=new.model_checksum,
-            config=dict(new.config),
-            environment=dict(new.environment),
-            created_at=now(),
-        )
-        session.add(row)
-        session.flush()
-        if new.name is None:
-            row.name = run_name(row.id)
-        agents = {
-            agent.name: AgentRow(run_id=row.id, name=agent.name, spec=agent.spec, settings=dict(agent.settings))
-            for agent in new.agents
-        }
-        if len(agents) != len(new.agents):
-            raise UsageError(f"agents of a run need different names, not {[agent.name for agent in new.agents]}")
-        session.add_all(agents.values())
-        session.flush()
-        for game in new.games:
-            for name in (game.white, game.black):
-                if name not in agents:
-                    raise UsageError(f"game {game.index} is scheduled for {name}, which is not an agent of the run")
-            session.add(_game_row(row.id, game, agents[game.white].id, agents[game.black].id, new.model_checksum))
-        session.flush()
-        return _stored_run(session, row)
+    if new.name is not None and _find(session, check_run_name(new.name)) is not None:
+        raise UsageError(f"there is a run named {new.name} already: choose another name")
+    row = RunRow(
+        name=new.name or "",
+        status="running",
+        seed=new.seed,
+        model=new.model,
+        model_checksum=new.model_checksum,
+        config=dict(new.config),
+        environment=dict(new.environment),
+        created_at=now(),
+    )
+    session.add(row)
+    session.flush()
+    if new.name is None:
+        row.name = run_name(row.id)
+    agents = {
+        agent.name: AgentRow(run_id=row.id, name=agent.name, spec=agent.spec, settings=dict(agent.settings))
+        for agent in new.agents
+    }
+    if len(agents) != len(new.agents):
+        raise UsageError(f"agents of a run need different names, not {[agent.name for agent in new.agents]}")
+    session.add_all(agents.values())
+    session.flush()
+    for game in new.games:
+        for name in (game.white, game.black):
+            if name not in agents:
+                raise UsageError(f"game {game.index} is scheduled for {name}, which is not an agent of the run")
+        session.add(_game_row(row.id, game, agents[game.white].id, agents[game.black].id, new.model_checksum))
+    session.flush()
+    return _stored_run(session, row)
 
 
 def load_run(db: Database, run: int | str | None = None) -> StoredRun:
