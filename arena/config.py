@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agents.llm import Legality
+from agents.spec import spec_text
 from arena.errors import UsageError
 
 MAX_AGENTS = 10_000
@@ -82,6 +83,13 @@ class RunConfig(BaseModel):
             given.setdefault("games", max(1, agents // 2))
             given.setdefault("concurrency", max(1, agents // 2))
         return given
+
+    @field_validator("agent", mode="before")
+    @classmethod
+    def _specs_may_be_mappings(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(spec_text(spec) if isinstance(spec, Mapping) else spec for spec in value)
 
     @field_validator("agents")
     @classmethod

@@ -12,16 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from agents.base import Agent, AgentCrashed
+from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.prompts import PromptTemplate, PromptTemplateError, load_template
-from agents.spec import (
-    AgentSpec,
-    AgentSpecError,
-    BuildContext,
-    build_agent,
-    needs_engine,
-    parse_spec,
-    settings_in_force,
-)
+from agents.registry import build_agent, get_kind, settings_in_force
+from agents.spec import parse_spec
 from arena.abandon import cancel
 from arena.config import RunConfig
 from arena.errors import ArenaError, UsageError
@@ -60,7 +54,9 @@ class Lineup:
         self.specs: Mapping[str, AgentSpec] = dict(zip(names, dealt, strict=True))
         self._defaults = {"temperature": config.temperature, "legality": config.legality}
         self._check_position()
-        self.engine: Engine | None = _make_engine(config) if any(map(needs_engine, specs)) else None
+        self.engine: Engine | None = (
+            _make_engine(config) if any(get_kind(spec.kind).asks_model for spec in specs) else None
+        )
         self.agents: Mapping[str, Agent] = self._build()
         self._engine_started = False
         self._closed = False
@@ -73,12 +69,17 @@ class Lineup:
 
     def _build(self) -> dict[str, Agent]:
         context = BuildContext(
-            engine=self.engine, template_for=_template, game=self.config.game, defaults=self._defaults
+            engine_for=self._engine_for, template_for=_template, games=(self.config.game,), defaults=self._defaults
         )
         try:
             return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}
         except (AgentSpecError, PromptTemplateError) as error:
             raise UsageError(str(error)) from error
+
+    def _engine_for(self, model: str | None) -> Engine:
+        if self.engine is None or model not in (None, self.config.engine.model):
+            raise AgentSpecError(f"the model of the run is {self.config.engine.model}, not {model}")
+        return self.engine
 
     def settings(self, name: str) -> dict[str, Any]:
         """Every setting in force of the agent `name`, as JSON values."""
@@ -229,7 +230,7 @@ def _parse(text: str) -> AgentSpec:
 
 def _nickname(spec: AgentSpec) -> str:
     """What agents of a spec without a name are called, before their number."""
-    return spec.target.rpartition(":")[2] if spec.target else spec.kind
+    return spec.target.rpartition(":")[2] if spec.kind == "python" and spec.target else spec.kind
 
 
 @cache

@@ -47,7 +47,7 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
     "--agent",
     multiple=True,
     metavar="SPEC",
-    help="Who plays, such as llm, llm:temperature=0.7, random, python:./mine.py:Mine. Repeatable; the specs are "
+    help="Who plays, such as llm, 'llm?temperature=0.7', random, python:./mine.py:Mine. Repeatable; the specs are "
     "dealt to the agents in turn.  [default: llm]",
 )
 @click.option("--games", type=int, metavar="N", help="Games in all.  [default: one round, half the agents]")
