@@ -32,7 +32,11 @@ class InfrastructureError(RuntimeError):
     """What the agent relies on (our engine, an endpoint) failed: nobody's fault in the game."""
 
 
-class PlayerLeft(Exception):  # noqa: N818 - nothing went wrong
+class UnusableAgentError(ValueError):
+    """What an agent was told to use turns out at its start to be of no use; the message says what and why."""
+
+
+class PlayerLeft(Exception):
     """The person who was asked has gone: the run stops here, and can be resumed."""
 
 

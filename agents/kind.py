@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from agents.base import Agent
 from agents.llm import ChoiceEngine
 from agents.prompts import PromptTemplate
+from agents.uci.pool import EnginePool
 
 Value = str | int | float | bool
 """What a setting can be."""
@@ -36,7 +37,7 @@ class AgentSpec:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A key that specs of a kind may set.
+    """A key that specs of a kind may set; a name such as `option.NAME` stands for every key that begins `option.`.
 
     `read` makes the value of its text, and raises ValueError saying what would be right; `type` and `help` are for
     people, and so is `default`: what is in force without the key, None if that is nothing.
@@ -47,6 +48,11 @@ class Option:
     help: str
     read: Callable[[str], Value]
     default: Value | None = None
+
+    def takes(self, key: str) -> bool:
+        """Whether `key` is this option's."""
+        stem, dot, _ = self.name.partition(".")
+        return key == self.name or bool(dot and key.startswith(f"{stem}.") and len(key) > len(stem) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,13 @@ class Target:
 class BuildContext:
     """What agents are built from: `engine_for` gives the engine of a model, None standing for the run's own;
     `template_for` a game's own prompt template; `games` are those that will be played; `defaults` are run-wide
-    settings of llm agents, which a spec's own override."""
+    settings of llm agents, which a spec's own override; `engines` are the UCI engines' processes, shared by all."""
 
     engine_for: Callable[[str | None], ChoiceEngine]
     template_for: Callable[[str], PromptTemplate]
     games: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    engines: EnginePool = field(default_factory=EnginePool)
 
 
 class Build(Protocol):
@@ -102,8 +109,8 @@ class Kind:
     settings: Callable[[AgentSpec, Mapping[str, Any]], dict[str, Any]] = own_settings
 
     def option(self, key: str) -> Option | None:
-        """The option called `key`, if there is one."""
-        return next((option for option in self.options if option.name == key), None)
+        """The option that `key` sets, if there is one."""
+        return next((option for option in self.options if option.takes(key)), None)
 
 
 def unknown(what: str, given: str, allowed: Iterable[str]) -> str:

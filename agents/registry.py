@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.base import Agent
 from agents.custom import CustomAgentError, make_agent
+from agents.human import HumanAgent
 from agents.kind import (
     AgentSpec,
     AgentSpecError,
@@ -23,6 +24,8 @@ from agents.kind import (
 from agents.llm import Legality, LLMAgent, LLMSettings
 from agents.prompts import PromptTemplateError, load_template
 from agents.random import RandomAgent
+from agents.terminal import own_terminal
+from agents.uci.kind import UCI
 
 
 def get_kind(name: str) -> Kind:
@@ -155,4 +158,19 @@ _LLM = Kind(
 )  # fmt: skip
 
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LLM, _RANDOM, _PYTHON)}
+# --- human ---------------------------------------------------------------------------------------------------------
+
+
+def _build_human(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
+    return HumanAgent(name, own_terminal())
+
+
+_HUMAN = Kind(
+    name="human",
+    summary="A person at this terminal.",
+    example="human?name=Ada",
+    build=_build_human,
+)
+
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LLM, UCI, _RANDOM, _HUMAN, _PYTHON)}

@@ -41,8 +41,13 @@ class Terminal:
         if stat.S_ISREG(os.fstat(self._fd).st_mode):
             return os.read(self._fd, 4096)  # never waits, and the loop cannot watch such a file
         loop = asyncio.get_running_loop()
-        readable = loop.create_future()
-        loop.add_reader(self._fd, lambda: readable.done() or readable.set_result(None))
+        readable: asyncio.Future[None] = loop.create_future()
+
+        def ready() -> None:
+            if not readable.done():
+                readable.set_result(None)
+
+        loop.add_reader(self._fd, ready)
         try:
             await readable
         finally:

@@ -15,7 +15,7 @@ Charge = Literal["compute", "wall"]
 process of a UCI engine. `wall`: all of its wall time."""
 
 QUEUE_PATIENCE_S = 60.0
-"""How long past its flag an agent that may be queueing is waited for, since only its answer tells how long it queued."""
+"""How long past its flag an agent that may be queueing is waited for: only its answer tells how long it queued."""
 
 _SHAPE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(?:\+(\d{1,6}(?:\.\d{1,3})?))?")
 

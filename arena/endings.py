@@ -56,6 +56,11 @@ def win_of(side: Side) -> Result:
     return "1-0" if side == "first" else "0-1"
 
 
+def by_resignation(side: Side) -> Ending:
+    """The ending when `side` gives up."""
+    return Ending(win_of(other(side)), "resignation")
+
+
 def other(side: Side) -> Side:
     return "second" if side == "first" else "first"
 

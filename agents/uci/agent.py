@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 
 from agents.base import FLAG_MARGIN_MS, Accounting, Agent, Attempt, Failure, MoveReply, MoveRequest
@@ -28,35 +29,38 @@ class UciAgent(Agent):
         self,
         name: str,
         command: Sequence[str],
-        game: str,
+        games: Sequence[str],
         settings: UciSettings | None = None,
         pool: EnginePool | None = None,
     ) -> None:
-        """`command` is the program and its arguments. Raises EngineNotFoundError."""
+        """`command` is the program and its arguments; `games` are those it will play. Raises EngineNotFoundError."""
         self.name = name
         self.settings = settings or UciSettings()
         self._pool = pool or EnginePool()
-        self._setup = Setup((find_engine(command[0]), *command[1:]), game, self.settings.engine_options())
+        found, options = (find_engine(command[0]), *command[1:]), self.settings.engine_options()
+        self._setups = {game: Setup(found, game, options) for game in games}
+        self._program = Path(found[0]).name
         self._version: str | None = None
         self._entered = False
 
     @property
     def facts(self) -> Mapping[str, str]:
-        return {} if self._version is None else {"engine": self._version}
+        return {} if self._version is None else {"version": self._version}
 
     async def start(self) -> None:
-        """Starts one process, to see that it is an engine, plays the game and takes the options, and to learn its
-        version. Raises EngineStartError."""
+        """Starts a process for each game, to see that it is an engine, knows the game and takes the options, and to
+        learn its version. Raises EngineStartError."""
         if not self._entered:
             self._entered = True
             self._pool.enter()
-        async with self._pool.lend(self._setup) as process:
-            self._version = process.version
+        for setup in self._setups.values():
+            async with self._pool.lend(setup) as process:
+                self._version = process.version
 
     async def choose_move(self, request: MoveRequest) -> MoveReply:
         asked = begun = perf_counter()
         try:
-            async with self._pool.lend(self._setup, request.game_id) as process:
+            async with self._pool.lend(self._setups[request.position.game], request.game_id) as process:
                 begun = perf_counter()
                 new_game = not self.settings.keep_hash or process.last_game != request.game_id
                 process.last_game = request.game_id
@@ -64,14 +68,14 @@ class UciAgent(Agent):
                     limits = self.settings.limits(request.clock)
                     answer = await process.best_move(request.position, limits, new_game=new_game)
         except TimeoutError:
-            detail = f"{self._setup.program} gave no move in {perf_counter() - begun:.1f} s"
+            detail = f"{self._program} gave no move in {perf_counter() - begun:.1f} s"
             return self._failed("", Failure.TIMEOUT, detail, asked, begun)
         except IllegalAnswerError as error:
             return self._failed("", Failure.ILLEGAL, str(error), asked, begun)
         if not answer:
-            return self._failed("", Failure.EMPTY, f"{self._setup.program} sees no move here", asked, begun)
+            return self._failed("", Failure.EMPTY, f"{self._program} sees no move here", asked, begun)
         if answer not in request.position.legal_moves():
-            detail = f"{self._setup.program} played {answer!r}, which is not legal here"
+            detail = f"{self._program} played {answer!r}, which is not legal here"
             return self._failed(answer, Failure.ILLEGAL, detail, asked, begun)
         return MoveReply(answer, (Attempt(answer, accounting=_accounting(asked, begun)),), POLICY)
 

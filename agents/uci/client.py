@@ -1,7 +1,7 @@
 """A small UCI client, for games that the `chess` package does not know.
 
-    us       uci ...............   isready   ucinewgame   isready   position, go ......
-    engine   ....... id, option, uciok   readyok             readyok   ...... info, bestmove
+us       uci ...............   isready   ucinewgame   isready   position, go ......
+engine   ....... id, option, uciok   readyok             readyok   ...... info, bestmove
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from agents.uci.options import checked_options, read_option, uci_value
 from agents.uci.process import (
+    LINES_KEPT,
     EngineDiedError,
     EngineProcess,
     EngineStartError,
     SearchLimits,
     Setup,
-    exit_status,
+    death_notice,
     tethered,
 )
 from games.base import Position
@@ -31,9 +32,6 @@ LONGEST_LINE = 2**20
 """Bytes; a program that writes more without a line break is no UCI engine."""
 
 NO_MOVE = ("(none)", "0000")
-
-LINES_KEPT = 5
-"""Of what a program said, for the message when it ends."""
 
 
 class UciClient(EngineProcess):
@@ -140,9 +138,7 @@ class UciClient(EngineProcess):
         except ValueError as error:
             raise EngineDiedError(f"{self._program} wrote {LONGEST_LINE} bytes without a line break") from error
         if not line:
-            status = await self.wait()
-            last_words = f"; it said: {' / '.join(self._said)}" if self._said else ""
-            raise EngineDiedError(f"{self._program} ended with {exit_status(status)}{last_words}")
+            raise EngineDiedError(death_notice(self._program, await self.wait(), self._said))
         text = line.decode(errors="replace").strip()
         if not text.startswith("info "):
             self._said.append(text)

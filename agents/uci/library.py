@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from asyncio.subprocess import DEVNULL
+from collections import deque
 
 import chess
 from chess.engine import EngineError, EngineTerminatedError, Limit, UciProtocol
 
 from agents.uci.options import checked_options
 from agents.uci.process import (
+    LINES_KEPT,
     EngineDiedError,
     EngineProcess,
     EngineStartError,
     IllegalAnswerError,
     SearchLimits,
     Setup,
-    exit_status,
+    death_notice,
     tethered,
 )
 from games.base import Position
+
+logger = logging.getLogger(__name__)
+
+
+class _Protocol(UciProtocol):
+    """Keeps the last of what an engine writes on stderr, in case it ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last_words: deque[str] = deque(maxlen=LINES_KEPT)
+
+    def error_line_received(self, line: str) -> None:
+        self.last_words.append(line.strip())
+        logger.debug("%s: %s", self, line)
 
 
 class ChessEngine(EngineProcess):
     """A UCI engine behind `chess.engine`."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, protocol: UciProtocol, program: str) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol, program: str) -> None:
         self._transport = transport
         self._protocol = protocol
         self._program = program
@@ -37,7 +52,7 @@ class ChessEngine(EngineProcess):
     async def launch(cls, setup: Setup) -> ChessEngine:
         """An engine with the options of `setup`, ready for a question. Raises EngineStartError; what was started is
         ended in any failure, cancelling included."""
-        transport, protocol = await UciProtocol.popen(tethered(setup.command), start_new_session=True)
+        transport, protocol = await _Protocol.popen(tethered(setup.command), start_new_session=True)
         engine = cls(transport, protocol, setup.program)
         try:
             await protocol.initialize()
@@ -85,7 +100,7 @@ class ChessEngine(EngineProcess):
 
     def _reason(self, error: EngineError) -> str:
         status = self._transport.get_returncode()
-        return str(error) if status is None else f"{self._program} ended with {exit_status(status)}"
+        return str(error) if status is None else death_notice(self._program, status, self._protocol.last_words)
 
 
 def _limit(limits: SearchLimits) -> Limit:

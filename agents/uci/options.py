@@ -22,9 +22,15 @@ def read_option(line: str) -> Option | None:
         return None
     words = _WORDS.findall(shape["rest"])
     said = dict(words)
-    bounds = [int(said[key]) if re.fullmatch(r"-?\d+", said.get(key, "")) else None for key in ("min", "max")]
-    variants = [value for key, value in words if key == "var"]
-    return Option(shape["name"], shape["type"], said.get("default"), *bounds, variants or None)
+    choices = [value for key, value in words if key == "var"]
+    return Option(
+        name=shape["name"],
+        type=shape["type"],
+        default=said.get("default"),
+        min=_bound(said.get("min", "")),
+        max=_bound(said.get("max", "")),
+        var=choices or None,
+    )
 
 
 def checked_options(
@@ -54,6 +60,10 @@ def checked_options(
 def uci_value(value: ConfigValue) -> str:
     """A value as `setoption` wants it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _bound(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"-?\d+", text) else None
 
 
 def _others(name: str, known: dict[str, Option]) -> str:

@@ -8,19 +8,22 @@ import shutil
 import signal
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.base import AgentCrashed
+from agents.base import AgentCrashed, UnusableAgentError
 from games.base import Position
 
 EXTRA_PLACES = ("/usr/games", "/usr/local/games", "/usr/local/bin", "/opt/homebrew/bin")
 """Folders that hold engines and are often missing from PATH."""
 
-START_LIMIT_S = 20.0
+START_LIMIT_S = 10.0
 """How long an engine may take to say `uciok` and to take its options; some load a network then."""
+
+LINES_KEPT = 5
+"""Of what a program said, for the message when it ends."""
 
 QUIT_LIMIT_S = 1.0
 """How long an engine may take to leave when it is told `quit`."""
@@ -30,7 +33,7 @@ class EngineNotFoundError(ValueError):
     """No such program. The message says where it was looked for."""
 
 
-class EngineStartError(RuntimeError):
+class EngineStartError(UnusableAgentError):
     """A program that is no UCI engine, does not know the game, or refuses an option. The message says which."""
 
 
@@ -152,6 +155,8 @@ def kill_session(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def exit_status(status: int) -> str:
-    """How a process ended, in words: `status 1`, `signal SIGSEGV`."""
-    return f"status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
+def death_notice(program: str, status: int, last_words: Iterable[str]) -> str:
+    """How `program` ended, with what it said last: `stockfish ended with signal SIGSEGV`."""
+    how = f"status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
+    said = " / ".join(line for line in last_words if line)
+    return f"{program} ended with {how}" + (f"; it said: {said}" if said else "")

@@ -71,7 +71,7 @@ class UciSettings:
     def in_force(self) -> dict[str, str | int | bool | dict[str, str]]:
         """The settings that have an effect, as plain values."""
         given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) is not None}
-        given["options"] = dict(self.options)
+        given |= {"options": dict(self.options), "repeatable": self.repeatable}
         if not any((self.nodes, self.depth, self.movetime)):
             given["without_clock"] = f"{DEFAULT_NODES} nodes"
         return given
