@@ -68,7 +68,7 @@ class UciClient(EngineProcess):
         except BaseException as error:
             await asyncio.shield(client.kill())
             if isinstance(error, EngineDiedError):
-                raise EngineStartError(str(error)) from error
+                raise EngineStartError(f"{error}, before it was ready") from error
             raise
         return client
 

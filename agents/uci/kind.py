@@ -32,12 +32,13 @@ def _in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
 def _build(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
     assert spec.target is not None
     try:
-        command = [spec.target, *shlex.split(str(spec.settings.get("args", "")))]
-        return UciAgent(name, command, context.games, _settings(spec), context.engines)
+        arguments = shlex.split(str(spec.settings.get("args", "")))
+    except ValueError as error:
+        raise AgentSpecError(f"args={spec.settings['args']}: {error}") from error
+    try:
+        return UciAgent(name, [spec.target, *arguments], context.games, _settings(spec), context.engines)
     except EngineNotFoundError as error:
         raise AgentSpecError(str(error)) from error
-    except ValueError as error:
-        raise AgentSpecError(f"args: {error}") from error
 
 
 UCI = Kind(

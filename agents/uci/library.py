@@ -62,7 +62,7 @@ class ChessEngine(EngineProcess):
         except BaseException as error:
             await asyncio.shield(engine.kill())
             if isinstance(error, EngineError):
-                raise EngineStartError(engine._reason(error)) from error
+                raise EngineStartError(f"{engine._reason(error)}, before it was ready") from error
             raise
         return engine
 
