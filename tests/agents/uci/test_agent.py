@@ -88,8 +88,7 @@ async def test_waiting_for_a_process_is_told_apart_from_thinking(script, request
     await agent.start()
     first, second = await asyncio.gather(*(agent.choose_move(request_for(game_id=game)) for game in (1, 2)))
     await agent.close()
-    assert first.accounting.queue_ms < 150
-    assert second.accounting.queue_ms > 250
+    assert second.accounting.queue_ms > first.accounting.queue_ms + 250
     assert second.accounting.decode_ms > 250
 
 
@@ -137,6 +136,6 @@ async def test_stockfish_finds_mate(stockfish, request_for):
 
 async def test_stockfish_does_not_play_janggi(stockfish):
     agent = UciAgent("fish", [stockfish], ["janggi"])
-    with pytest.raises(UnusableAgentError, match="Stockfish .* does not play janggi; Fairy-Stockfish does"):
+    with pytest.raises(UnusableAgentError, match=r"Stockfish .* does not play janggi; Fairy-Stockfish does"):
         await agent.start()
     await agent.close()

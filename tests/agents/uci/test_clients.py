@@ -66,7 +66,7 @@ async def test_only_a_new_game_makes_an_engine_forget(client, script):
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_an_engine_that_dies_says_how(client, script):
     engine = await client.launch(setup(script("dies")))
-    with pytest.raises(EngineDiedError, match="scripted ended with status 7; it said: .*out of memory"):
+    with pytest.raises(EngineDiedError, match=r"scripted ended with status 7; it said: .*out of memory"):
         await engine.best_move(START, SearchLimits(nodes=1), new_game=True)
     assert not engine.running
     await engine.kill()
@@ -100,7 +100,7 @@ async def test_what_never_says_uciok_is_waited_for_no_longer_than_asked_and_ende
 
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_a_program_that_ends_at_once_is_no_engine(client, script):
-    with pytest.raises(EngineStartError, match="scripted ended with status 1.*before it was ready"):
+    with pytest.raises(EngineStartError, match=r"scripted ended with status 1.*before it was ready"):
         await client.launch(setup(script("dead")))
 
 
@@ -114,7 +114,7 @@ async def test_a_line_without_end_is_no_engine(script):
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_an_option_it_does_not_have_is_refused_and_the_process_ended(client, script):
     scripted = script()
-    with pytest.raises(EngineStartError, match="Scripted 1.0 has no option 'Contempt'"):
+    with pytest.raises(EngineStartError, match=r"Scripted 1\.0 has no option 'Contempt'"):
         await client.launch(setup(scripted, Contempt="3"))
     assert scripted.alive() == []
 
