@@ -162,9 +162,8 @@ class Agent(ABC):
 
     name: str
 
-    @property
-    def template_hash(self) -> str | None:
-        """Content hash of the prompt template, if the agent has one; stored with every game."""
+    def template_hash(self, game: str) -> str | None:
+        """Content hash of the prompt template for `game`, if the agent has one; stored with every game."""
         return None
 
     async def start(self) -> None:  # noqa: B027 - most agents have nothing to do here
