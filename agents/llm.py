@@ -99,6 +99,18 @@ class LLMAgent(Agent):
         template = self._template(position)
         return [template.choice(position, move) for move in position.legal_moves()]
 
+    async def distribution(self, position: Position) -> tuple[float, ...]:
+        """The model's probability of each legal move's whole text among those of all, in their order. Raises
+        InfrastructureError."""
+        with self._engine_for(_Clock(None)) as timeout_s:
+            reply = await self._engine.score(
+                self.prompt(position),
+                self.choices(position),
+                terminator=self._template(position).terminator,
+                timeout_s=timeout_s,
+            )
+        return reply.probabilities
+
     def _template(self, position: Position) -> PromptTemplate:
         if position.game not in self.templates:
             raise ValueError(f"{self.name} plays {', '.join(self.templates)}, not {position.game}")

@@ -31,6 +31,7 @@ COMMANDS = {
     "export": "Write recorded games to a file (PGN).",
     "position": "Show what the rules say about a position.",
     "perft": "Count the lines of legal moves from a position.",
+    "agents": "List the kinds of agents; try one out.",
     "models": "List, fetch, locate and remove models.",
     "bench": "Measure the engine, and what each technique is worth.",
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
@@ -58,6 +59,7 @@ def command() -> None:
     """
 
 
+command.add_command(prompts)
 command.add_command(rules)
 
 
