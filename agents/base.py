@@ -206,9 +206,8 @@ class Agent(ABC):
     is_person: ClassVar[bool] = False
     """A person plays one game at a time, and has no limit for a move but a clock that was asked for."""
 
-    @property
-    def template_hash(self) -> str | None:
-        """Content hash of the prompt template, if the agent has one; stored with every game."""
+    def template_hash(self, game: str) -> str | None:
+        """Content hash of the prompt template for `game`, if the agent has one; stored with every game."""
         return None
 
     @property

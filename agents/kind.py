@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 from agents.base import Agent
 from agents.llm import ChoiceEngine
-from agents.prompts import PromptTemplate
+from agents.prompt_files import PromptLibrary
 from agents.uci.pool import EnginePool
 
 Value = str | int | float | bool
@@ -68,14 +67,14 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class BuildContext:
     """What agents are built from: `engine_for` gives the engine of a model, None standing for the run's own;
-    `template_for` a game's own prompt template; `games` are those that will be played; `defaults` are run-wide
-    settings of llm agents, which a spec's own override; `engines` are the UCI engines' processes, shared by all."""
+    `prompts` has the templates; `games` are those that will be played; `defaults` are run-wide settings of llm agents,
+    which a spec's own override; `uci_engines` are the processes that all UCI agents share."""
 
     engine_for: Callable[[str | None], ChoiceEngine]
-    template_for: Callable[[str], PromptTemplate]
+    prompts: PromptLibrary
     games: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    engines: EnginePool = field(default_factory=EnginePool)
+    uci_engines: EnginePool = field(default_factory=EnginePool)
 
 
 class Build(Protocol):
@@ -111,14 +110,6 @@ class Kind:
     def option(self, key: str) -> Option | None:
         """The option that `key` sets, if there is one."""
         return next((option for option in self.options if option.takes(key)), None)
-
-
-def unknown(what: str, given: str, allowed: Iterable[str]) -> str:
-    """A sentence about a name that is not one of those `allowed`."""
-    names = list(allowed)
-    close = get_close_matches(given, names, n=1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return f"unknown {what} {given!r}{hint}; allowed are {', '.join(names)}"
 
 
 # --- readers of values ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.base import Agent
-from agents.custom import CustomAgentError, make_agent
+from agents.custom import CustomAgentError, check_template_hash, make_agent
 from agents.human import HumanAgent
 from agents.kind import (
     AgentSpec,
@@ -19,11 +19,12 @@ from agents.kind import (
     read_integer,
     read_number,
     read_one_of,
-    unknown,
 )
-from agents.llm import Legality, LLMAgent, LLMSettings
-from agents.prompts import PromptTemplateError, load_template
+from agents.llm import LLMAgent
+from agents.llm_settings import Legality, LLMSettings
+from agents.prompts import PromptTemplate
 from agents.random import RandomAgent
+from agents.suggest import unknown
 from agents.terminal import own_terminal
 from agents.uci.kind import UCI
 
@@ -80,7 +81,10 @@ def _check_class(target: str) -> None:
 def _build_python(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
     assert spec.target is not None
     try:
-        return make_agent(spec.target, spec.settings, name)
+        agent = make_agent(spec.target, spec.settings, name)
+        for game in context.games:
+            check_template_hash(agent, game, spec.target)
+        return agent
     except CustomAgentError as error:
         raise AgentSpecError(str(error)) from error
 
@@ -103,8 +107,13 @@ def _read_legality(text: str) -> str:
     return str(Legality.parse(text))
 
 
+DEFAULT_PROMPT = "uci-history"
+
+_PROMPT_KEYS = ("prompt", "system", "persona", "examples")
+
+
 def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
-    own = {key: value for key, value in spec.settings.items() if key != "prompt"}
+    own = {key: value for key, value in spec.settings.items() if key not in _PROMPT_KEYS}
     merged = {**defaults, **own}
     try:
         if "legality" in merged:
@@ -120,21 +129,23 @@ def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
 
 def _llm_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
     model = {"model": spec.target} if spec.target else {}
-    prompt = {"prompt": spec.settings["prompt"]} if "prompt" in spec.settings else {}
+    prompt = {"prompt": DEFAULT_PROMPT} | {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
     return model | _llm_settings(spec, defaults).in_force() | prompt
+
+
+def _template(spec: AgentSpec, game: str, context: BuildContext) -> PromptTemplate:
+    settings: dict[str, Any] = {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
+    template = context.prompts.load(settings.pop("prompt", DEFAULT_PROMPT), game)
+    return template.customised(**settings)
 
 
 def _build_llm(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
     settings = _llm_settings(spec, context.defaults)
-    (game,) = context.games
     try:
-        own = spec.settings.get("prompt")
-        template = context.template_for(game) if own is None else load_template(str(own))
-    except PromptTemplateError as error:
+        templates = {game: _template(spec, game, context) for game in context.games}
+        return LLMAgent(name, context.engine_for(spec.target), templates, settings)
+    except ValueError as error:
         raise AgentSpecError(str(error)) from error
-    if template.game != game:
-        raise AgentSpecError(f"prompt template {template.name!r} is for {template.game}, not {game}")
-    return LLMAgent(name, context.engine_for(spec.target), template, settings)
 
 
 _LLM = Kind(
@@ -148,10 +159,15 @@ _LLM = Kind(
         Option("legality", "policy", "constrained, retry:N or free.", _read_legality),
         Option("select", "walk|score", "Constrained: decide token by token, or weigh whole moves.",
                read_one_of("walk", "score"), "walk"),
-        Option("max_tokens", "integer", "Free text: tokens of an answer.", read_integer, 16),
+        Option("prompt", "name|file", "The prompt template; a file of your own ends in .toml.", str, DEFAULT_PROMPT),
+        Option("system", "text", "Instead of the template's system prompt.", str),
+        Option("persona", "text", "Told behind the system prompt.", str),
+        Option("examples", "integer", "How many worked examples the prompt shows, where it has room for them.",
+               read_integer),
+        Option("seed", "integer", "Draws otherwise than agents with another one in the same game.", read_integer),
+        Option("max_tokens", "integer", "Free text: tokens of an answer; else as the template says.", read_integer),
         Option("top_k", "integer", "Free text: sample among the k likeliest tokens; 0 is off.", read_integer, 0),
         Option("top_p", "number", "Free text: sample among the likeliest of this total probability.", read_number, 1.0),
-        Option("prompt", "file", "A prompt template of your own.", str),
     ),
     asks_model=True,
     settings=_llm_in_force,

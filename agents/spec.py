@@ -7,8 +7,8 @@
     random?name=Dice
     python:./my_agent.py:Mine?depth=3                 a user's own agent, with arguments for its constructor
 
-In target and values, `%26` stands for an ampersand, `%25` for a per cent sign, and so on; a target's `?` must be written
-`%3F`. The same as a mapping, for YAML, TOML and JSON: `{kind: llm, model: smollm2-135m, temperature: 0.7}`.
+In target and values `%26` stands for an ampersand, `%25` for a per cent sign, and so on; a target's `?` must be
+written `%3F`. The same as a mapping, for YAML, TOML and JSON: `{kind: llm, model: smollm2-135m, temperature: 0.7}`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from agents.kind import AgentSpec, AgentSpecError, Kind, Value, read_any, unknown
+from agents.kind import AgentSpec, AgentSpecError, Kind, Value, read_any
 from agents.registry import get_kind
+from agents.suggest import unknown
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = "/:.,@+~ "

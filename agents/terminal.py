@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import sys
 from functools import cache
 
@@ -38,8 +37,6 @@ class Terminal:
         return line.decode(errors="replace").strip()
 
     async def _read(self) -> bytes:
-        if stat.S_ISREG(os.fstat(self._fd).st_mode):
-            return os.read(self._fd, 4096)  # never waits, and the loop cannot watch such a file
         loop = asyncio.get_running_loop()
         readable: asyncio.Future[None] = loop.create_future()
 
@@ -47,7 +44,10 @@ class Terminal:
             if not readable.done():
                 readable.set_result(None)
 
-        loop.add_reader(self._fd, ready)
+        try:
+            loop.add_reader(self._fd, ready)
+        except PermissionError:  # a file, /dev/null: the loop cannot watch what never keeps anybody waiting
+            return os.read(self._fd, 4096)
         try:
             await readable
         finally:

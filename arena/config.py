@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from agents.llm import Legality
+from agents.llm_settings import Legality
 from agents.spec import spec_text
 from arena.clocks import Charge, TimeControl
 from arena.errors import UsageError
@@ -22,6 +22,9 @@ MAX_THREADS = 1024
 MAX_PLIES = 20_000  # no game of chess under these rules is longer
 """Beyond these a number is a slip of the keyboard, and is refused before it fills the memory."""
 
+
+MIXED = ("chess", "janggi")
+"""What `--game mixed` plays."""
 
 MOVE_TIMEOUT_S = 60.0
 """How long a move may take, in a game without a time control, unless the user says otherwise."""
@@ -68,7 +71,7 @@ class RunConfig(BaseModel):
     agents: int = Field(default=2, ge=2, le=MAX_AGENTS)
     games: int = Field(default=1, ge=1, le=MAX_GAMES)
     concurrency: int = Field(default=1, ge=1, le=MAX_AGENTS)  # games at once
-    game: str = "chess"
+    game: str = "chess"  # or `mixed`
     fen: str | None = None
     max_plies: int = Field(default=200, ge=1, le=MAX_PLIES)
     seed: int = Field(default_factory=draw_seed, ge=0, lt=2**63)
@@ -125,6 +128,17 @@ class RunConfig(BaseModel):
     def clocks(self) -> TimeControl | None:
         """The time control of every game, if there is one."""
         return None if self.time_control is None else TimeControl.parse(self.time_control, self.charge)
+
+    @property
+    def games_played(self) -> tuple[str, ...]:
+        """The names of the games that `game` stands for: `mixed` is chess and janggi by turns."""
+        return MIXED if self.game == "mixed" else (self.game,)
+
+    @model_validator(mode="after")
+    def _a_position_belongs_to_one_game(self) -> RunConfig:
+        if self.fen is not None and len(self.games_played) > 1:
+            raise ValueError(f"--fen goes with one game, not with --game {self.game}")
+        return self
 
     @model_validator(mode="after")
     def _every_spec_has_an_agent(self) -> RunConfig:

@@ -1,4 +1,4 @@
-"""The agents of a run and the engine they share."""
+"""The agents of a run and the engines they share."""
 
 from __future__ import annotations
 
@@ -7,30 +7,26 @@ import logging
 import os
 import platform
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.base import Agent, AgentCrashed, UnusableAgentError
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
-from agents.prompts import PromptTemplate, PromptTemplateError, load_template
+from agents.prompt_files import PromptLibrary
 from agents.registry import build_agent, get_kind, settings_in_force
 from agents.spec import parse_spec
 from agents.uci.pool import EnginePool
 from arena.abandon import cancel
 from arena.config import RunConfig
+from arena.engines import Engines
 from arena.errors import ArenaError, UsageError
-from arena.interrupts import uninterrupted
 from arena.printable import message_of
 from arena.resources import data_path
 from arena.schedule import certain_repeats, make_schedule, unique_names
 from arena.store.records import NewAgent, NewGame, NewRun
 from games import get_game
 from games.base import IllegalMoveError, InvalidPositionError, UnknownGameError
-
-if TYPE_CHECKING:
-    from inference.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +36,7 @@ CLOSE_LIMIT_S = 5.0
 
 
 class Lineup:
-    """Agents by name, and the engine that some of them need.
+    """Agents by name, and the engines that some of them need.
 
     Owns both, from `start` to `close`, which may be called in any state and again. Making one checks the whole
     configuration and loads no model. Raises UsageError naming what is wrong.
@@ -56,13 +52,10 @@ class Lineup:
         self.specs: Mapping[str, AgentSpec] = dict(zip(names, dealt, strict=True))
         self._defaults = {"temperature": config.temperature, "legality": config.legality}
         self._check_position()
-        self.engine: Engine | None = (
-            _make_engine(config) if any(get_kind(spec.kind).asks_model for spec in specs) else None
-        )
-        self.engines = EnginePool()
+        self.engines = Engines(config)
+        self.uci_engines = EnginePool()
         self.agents: Mapping[str, Agent] = self._build()
         self._check_people()
-        self._engine_started = False
         self._closed = False
 
     @property
@@ -78,31 +71,29 @@ class Lineup:
 
     def _check_position(self) -> None:
         try:
-            get_game(self.config.game).position(self.config.fen)
+            for game in self.config.games_played:
+                get_game(game).position(self.config.fen)
         except (UnknownGameError, InvalidPositionError, IllegalMoveError) as error:
             raise UsageError(str(error)) from error
 
     def _build(self) -> dict[str, Agent]:
         context = BuildContext(
-            engines=self.engines,
-            engine_for=self._engine_for,
-            template_for=_template,
-            games=(self.config.game,),
+            uci_engines=self.uci_engines,
+            engine_for=self.engines.of,
+            prompts=PromptLibrary(data_path("prompts")),
+            games=self.config.games_played,
             defaults=self._defaults,
         )
         try:
             return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}
-        except (AgentSpecError, PromptTemplateError) as error:
+        except AgentSpecError as error:
             raise UsageError(str(error)) from error
-
-    def _engine_for(self, model: str | None) -> Engine:
-        if self.engine is None or model not in (None, self.config.engine.model):
-            raise AgentSpecError(f"the model of the run is {self.config.engine.model}, not {model}")
-        return self.engine
 
     def settings(self, name: str) -> dict[str, Any]:
         """Every setting in force of the agent `name`, as JSON values."""
-        return settings_in_force(self.specs[name], self._defaults)
+        spec = self.specs[name]
+        model = {"model": self.config.engine.model} if get_kind(spec.kind).asks_model else {}
+        return model | settings_in_force(spec, self._defaults)
 
     def schedule(self) -> tuple[NewGame, ...]:
         """The games of the run."""
@@ -110,8 +101,7 @@ class Lineup:
             tuple(self.specs),
             self.config.games,
             seed=self.config.seed,
-            game=self.config.game,
-            rule_policy=get_game(self.config.game).rule_policy,
+            rule_policies={game: get_game(game).rule_policy for game in self.config.games_played},
             max_plies=self.config.max_plies,
             start_fen=self.config.fen,
         )
@@ -127,8 +117,8 @@ class Lineup:
                 for name, spec in self.specs.items()
             ),
             games=self.schedule(),
-            model=self.engine.model_name if self.engine else None,
-            model_checksum=self.engine.model_checksum if self.engine else None,
+            model=self.engines.model,
+            model_checksum=self.engines.model_checksum,
             environment=self.environment(),
         )
 
@@ -151,38 +141,20 @@ class Lineup:
             "system": f"{platform.system()} {platform.release()}",
             "machine": platform.machine(),
             "cpus": os.cpu_count(),
-            **(self.engine.environment() if self.engine else {}),
+            **self.engines.environment(),
         }
 
-    def start_engine(self, progress: Callable[[str], None] | None = None) -> None:
-        """Loads the model, fetching it first if need be, and starts the engine, if an agent needs one.
-
-        Blocks for seconds; may be called again. `progress` is told what takes long. Raises ArenaError for a model
-        that cannot be had.
-        """
-        if self.engine is None or self._engine_started:
-            return
-        from inference.catalogue import catalogue, is_installed
-        from inference.errors import ModelError
-        from inference.pull import pull
-
-        model, tell = self.config.engine.model, progress or logger.info
-        try:
-            if model in catalogue() and not is_installed(model):
-                pull(model, tell)
-            tell(f"loading {model}")
-            self.engine.start()
-        except ModelError as error:
-            raise UsageError(str(error)) from error
-        self._engine_started = True
+    def start_engines(self, progress: Callable[[str], None] | None = None) -> None:
+        """Loads the models that the agents ask, and starts their engines: see `Engines.start`."""
+        self.engines.start(progress)
 
     async def start(self) -> None:
-        """Starts the engine, then all agents at once: their prompts are warm before the first clock starts.
+        """Starts the engines, then all agents at once: their prompts are warm before the first clock starts.
 
         Agents that share a prompt cost the engine one warm-up, since it computes a shared prefix once.
         Raises ArenaError naming an agent that cannot start.
         """
-        await asyncio.to_thread(self.start_engine)
+        await asyncio.to_thread(self.start_engines)
         try:
             async with asyncio.TaskGroup() as group:
                 for name, agent in self.agents.items():
@@ -198,13 +170,13 @@ class Lineup:
                 if (then := recorded.settings.get(fact)) != now:
                     raise ArenaError(f"the {fact} of {recorded.name} was {then} when the run began and is {now} now")
 
-    async def check_engine(self) -> None:
-        """Raises ArenaError if the engine answers nobody any more; a run cannot go on without it."""
-        if self.engine is not None and not self.engine.alive:
+    async def check_engines(self) -> None:
+        """Raises ArenaError if an engine answers nobody any more; a run cannot go on without it."""
+        if not self.engines.alive:
             raise ArenaError("the engine has stopped; `arena play --resume` goes on")
 
     async def close(self) -> None:
-        """Closes the agents, for a bounded time, then the engine. What an agent raises is logged."""
+        """Closes the agents, for a bounded time, then the engines. What an agent raises is logged."""
         if self._closed:
             return
         self._closed = True
@@ -218,14 +190,11 @@ class Lineup:
                 if not task.cancelled() and (error := task.exception()) is not None:
                     logger.warning("%s failed to close: %s", task.get_name(), message_of(error))
         finally:
-            self.close_engine()
+            self.close_engines()
 
-    def close_engine(self) -> None:
-        """Stops the engine; enough when no agent was started. Takes a step of the engine at most, in which Ctrl-C
-        does nothing."""
-        if self.engine is not None:
-            with uninterrupted():
-                self.engine.close()
+    def close_engines(self) -> None:
+        """Stops the engines; enough when no agent was started."""
+        self.engines.close()
 
 
 async def _start(name: str, agent: Agent) -> None:
@@ -263,20 +232,3 @@ def _nickname(spec: AgentSpec) -> str:
     if spec.kind == "python" and spec.target:
         return spec.target.rpartition(":")[2]
     return Path(spec.target).name if spec.kind == "uci" and spec.target else spec.kind
-
-
-@cache
-def _template(game: str) -> PromptTemplate:
-    try:
-        path = data_path("prompts", f"{game}.toml")
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no prompt template for {game}: give llm agents one with prompt=FILE") from error
-    return load_template(path)
-
-
-def _make_engine(config: RunConfig) -> Engine:
-    from inference.engine import Engine, EngineConfig  # torch takes a second to import
-
-    settings = config.engine.model_dump()
-    # Weighing whole moves takes a request for each node of the trie of legal moves, so a game can have dozens waiting.
-    return Engine(EngineConfig(**settings, max_waiting=max(1024, 64 * config.concurrency)))

@@ -46,8 +46,8 @@ async def play_game(
             black=plan.black,
             start_fen=position.start_fen,
             moves=position.moves,
-            white_template=agents[plan.white].template_hash,
-            black_template=agents[plan.black].template_hash,
+            white_template=agents[plan.white].template_hash(plan.game),
+            black_template=agents[plan.black].template_hash(plan.game),
         )
     )
     left_ms = dict(game.clock_ms)

@@ -51,7 +51,7 @@ async def play(
 
     SIGINT or SIGTERM: the first lets running games finish and starts no other, the second stops at once; either
     way every finished ply is kept and the result says `interrupted` unless all games ended. `lineup`, made from
-    `config` and perhaps with its engine started, is closed in the end. Raises UsageError before the first game
+    `config` and perhaps with its engines started, is closed in the end. Raises UsageError before the first game
     for what cannot be played, ArenaError for what stops a run.
     """
     lineup = lineup or Lineup(config)
@@ -84,10 +84,10 @@ async def resume(
         lineup = lineup or Lineup(stored_config(stored.new.config))
         try:
             await lineup.start()
-            checksum = lineup.engine.model_checksum if lineup.engine else None
+            checksum = lineup.engines.model_checksum
             if checksum != stored.new.model_checksum:
                 raise ArenaError(
-                    f"the model {lineup.config.engine.model} has changed since {stored.name} began: its checksum is "
+                    f"the model {lineup.engines.model} has changed since {stored.name} began: its checksum is "
                     f"{checksum}, the run's is {stored.new.model_checksum}"
                 )
             lineup.check_facts(stored.new)
@@ -112,7 +112,7 @@ async def _carry_out(run: StoredRun, database: Database, lineup: Lineup, readers
         rate = MoveRate()
         bus = EventBus(recorder, (*readers, rate))
         bus.begin(run)
-        sampler = asyncio.create_task(sample(run.run_id, lineup.engine, bus, rate))
+        sampler = asyncio.create_task(sample(run.run_id, lineup.engines, bus, rate))
         try:
             complete = await Runner(run, lineup, bus, database).run()
         except BaseException as error:
@@ -209,7 +209,7 @@ class Runner:
                 self._playing -= 1
             if ended.void:
                 if ended.termination == Fault.INFRASTRUCTURE:
-                    await self._lineup.check_engine()
+                    await self._lineup.check_engines()
                 if game.new.replay < MAX_REPLAYS:
                     await self._replay(game)
 

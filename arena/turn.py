@@ -50,7 +50,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Resigned:
-    """No move: the agent gives the game up."""
+    """No move: the agent gives the game up, after `attempts`."""
+
+    attempts: tuple[Attempt, ...] = ()
 
 
 async def take_turn(
@@ -106,7 +108,7 @@ def _judge(reply: object, name: str, request: MoveRequest, total_ms: float) -> P
     except ValueError as error:
         return _failed(Failure.CRASH, f"{name} returned a MoveReply whose {error}")
     if reply.resigns:
-        return Resigned()
+        return Resigned(reply.attempts)
     if reply.move is None:
         if reply.failure is None:
             return _failed(Failure.CRASH, f"{name} returned neither a move nor a failure")

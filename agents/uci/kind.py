@@ -36,7 +36,7 @@ def _build(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
     except ValueError as error:
         raise AgentSpecError(f"args={spec.settings['args']}: {error}") from error
     try:
-        return UciAgent(name, [spec.target, *arguments], context.games, _settings(spec), context.engines)
+        return UciAgent(name, [spec.target, *arguments], context.games, _settings(spec), context.uci_engines)
     except EngineNotFoundError as error:
         raise AgentSpecError(str(error)) from error
 

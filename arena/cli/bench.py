@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.bench_prompts import command as prompts
+from arena.cli.bench_rules import command as rules
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
@@ -55,6 +57,10 @@ def command() -> None:
     The load is the same for every engine: games of seeded random legal moves, all at once, each asking for its next
     move when the answer to the last has come.
     """
+
+
+command.add_command(prompts)
+command.add_command(rules)
 
 
 @command.command()
@@ -128,7 +134,7 @@ def ablation(as_json: bool, **options: Any) -> None:
 
 
 def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
-    from agents.prompts import load_template
+    from agents.prompt_files import PromptLibrary
     from arena.bench.workload import make_workload
     from arena.resources import data_path
     from inference.engine import EngineConfig
@@ -137,7 +143,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
 
     try:
         workload = make_workload(
-            load_template(data_path("prompts", "chess.toml")),
+            PromptLibrary(data_path("prompts")),
             prompt=options["prompt"],
             answer=options["answer"],
             in_flight=options["in_flight"],

@@ -181,7 +181,7 @@ def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> Run
                     return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
                 return asyncio.run(resume(run_id, db=db, readers=(screen,), lineup=lineup))
         finally:
-            lineup.close_engine()
+            lineup.close_engines()
 
 
 def _screen(*, to_stderr: bool, plain: bool, by_hand: bool) -> Screen:
@@ -197,10 +197,10 @@ def _screen(*, to_stderr: bool, plain: bool, by_hand: bool) -> Screen:
 
 
 def _load(lineup: Lineup) -> None:
-    """Starts the engine outside the event loop, so that Ctrl-C stops it at any moment."""
+    """Starts the engines outside the event loop, so that Ctrl-C stops it at any moment."""
     progress = _Progress()
     try:
-        lineup.start_engine(progress.tell)
+        lineup.start_engines(progress.tell)
     finally:
         progress.end()
 

@@ -140,6 +140,11 @@ class JanggiPosition(Position):
         return self._rules.bikjang and movegen.facing(self.board) is not None
 
     @property
+    def plies_since_capture(self) -> int:
+        """Of those played since `start_fen`; the clock in the FEN may have begun earlier."""
+        return len(self._line) - 1
+
+    @property
     def points(self) -> dict[Side, float] | None:
         return endings.count_points(self.board) if self._rules.points else None
 

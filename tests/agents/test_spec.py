@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.llm import LLMAgent
 from agents.random import RandomAgent
-from agents.registry import KINDS, build_agent, get_kind, settings_in_force
+from agents.registry import DEFAULT_PROMPT, KINDS, build_agent, get_kind, settings_in_force
 from agents.scripted import SlowAgent
 from agents.spec import parse_spec, spec_text
 
@@ -42,6 +42,10 @@ class Named(MyAgent):
 class Unfinished(Agent):
     pass
 
+class OddHash(MyAgent):
+    def template_hash(self, game):
+        return 3
+
 class Plain:
     pass
 
@@ -54,10 +58,8 @@ number = 3
 
 
 @pytest.fixture
-def context(engine, template) -> BuildContext:
-    return BuildContext(
-        engine_for=lambda model: engine, template_for=lambda game: template, games=("chess",), defaults=DEFAULTS
-    )
+def context(engine, prompts) -> BuildContext:
+    return BuildContext(engine_for=lambda model: engine, prompts=prompts, games=("chess",), defaults=DEFAULTS)
 
 
 @pytest.fixture
@@ -222,19 +224,27 @@ def test_only_llm_agents_need_an_engine() -> None:
     assert needing == [True, False, False]
 
 
+LLM = {"temperature": 0.5, "legality": "constrained", "select": "walk", "prompt": DEFAULT_PROMPT}
+
+
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        ("llm", {"temperature": 0.5, "legality": "constrained", "select": "walk"}),
-        ("llm?temperature=0", {"temperature": 0.0, "legality": "constrained", "select": "walk"}),
+        ("llm", LLM),
+        ("llm?temperature=0", LLM | {"temperature": 0.0}),
+        ("llm:tiny?seed=3", LLM | {"model": "tiny", "seed": 3}),
         (
-            "llm?legality=retry:2&top_k=5",
-            {"temperature": 0.5, "legality": "retry:2", "max_tokens": 16, "top_k": 5, "top_p": 1.0},
+            "llm?legality=retry:2&top_k=5&max_tokens=9",
+            {
+                "temperature": 0.5,
+                "legality": "retry:2",
+                "max_tokens": 9,
+                "top_k": 5,
+                "top_p": 1.0,
+                "prompt": DEFAULT_PROMPT,
+            },
         ),
-        (
-            "llm?prompt=a.toml",
-            {"temperature": 0.5, "legality": "constrained", "select": "walk", "prompt": "a.toml"},
-        ),
+        ("llm?prompt=a.toml&persona=Bold.&examples=2", LLM | {"prompt": "a.toml", "persona": "Bold.", "examples": 2}),
         ("random", {}),
         ("python:m:C?depth=3&name=X", {"target": "m:C", "arguments": {"depth": 3}}),
     ],
@@ -261,27 +271,48 @@ def test_settings_that_cannot_hold_are_refused_with_the_spec(text: str, fault: s
 # --- building ------------------------------------------------------------------------------------------------------
 
 
-def test_an_llm_agent_is_built_with_its_settings(context, engine, template) -> None:
+def test_an_llm_agent_is_built_with_its_settings(context, prompts) -> None:
     agent = build_agent(parse_spec("llm?legality=retry:3&name=Sharp"), name="Sharp 2", context=context)
     assert isinstance(agent, LLMAgent)
-    assert (agent.name, agent.template) == ("Sharp 2", template)
+    assert (agent.name, agent.templates) == ("Sharp 2", {"chess": prompts.load(DEFAULT_PROMPT, "chess")})
     assert (str(agent.settings.legality), agent.settings.temperature) == ("retry:3", 0.5)
 
 
-def test_a_template_of_its_own_is_loaded(context, template, template_path, tmp_path) -> None:
+def test_an_llm_agent_is_given_the_engine_of_its_model(context) -> None:
+    asked = []
+    context = dataclasses.replace(context, engine_for=lambda model: asked.append(model))
+    for text in ("llm", "llm:tiny"):
+        build_agent(parse_spec(text), name="A", context=context)
+    assert asked == [None, "tiny"]
+
+
+def test_an_agent_has_a_template_for_each_game(context) -> None:
+    context = dataclasses.replace(context, games=("chess", "janggi"))
+    agent = build_agent(parse_spec("llm"), name="A", context=context)
+    assert agent.template_hash("chess") != agent.template_hash("janggi")
+
+
+def test_a_template_of_its_own_is_loaded(context, prompts, tmp_path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(template_path.read_text().replace('name = "chess"', 'name = "mine"'))
+    path.write_text((prompts.folder / "uci-history.toml").read_text().replace("strong", "bold"))
     agent = build_agent(parse_spec(f"llm?prompt={path}"), name="A", context=context)
-    assert agent.template_hash not in (None, template.hash)
+    assert agent.template_hash("chess") not in (None, prompts.load("uci-history", "chess").hash)
 
 
-def test_a_template_that_does_not_fit_is_refused(context, template_path, tmp_path) -> None:
-    path = tmp_path / "mine.toml"
-    with pytest.raises(AgentSpecError, match="cannot read prompt template"):
-        build_agent(parse_spec(f"llm?prompt={path}"), name="A", context=context)
-    path.write_text(template_path.read_text().replace('game = "chess"', 'game = "janggi"'))
-    with pytest.raises(AgentSpecError, match="is for janggi, not chess"):
-        build_agent(parse_spec(f"llm?prompt={path}"), name="A", context=context)
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("llm?prompt=gone.toml", "cannot read prompt template gone.toml"),
+        ("llm?prompt=transcipt", r"unknown prompt 'transcipt' \(did you mean transcript\?\).*ends in .toml"),
+        ("llm?prompt=explain-json", "set legality=retry:3, or free"),
+        ("llm?prompt=pgn&persona=x", "persona has no effect with prompt=pgn, which is no chat"),
+        ("llm?prompt=transcript&examples=1", "examples has no effect with prompt=transcript"),
+        ("llm?examples=9", "examples must be from 0 to 3 for chess, not 9"),
+    ],
+)
+def test_a_template_that_does_not_fit_is_refused(context, text, fault) -> None:
+    with pytest.raises(AgentSpecError, match=f"^{re.escape(text)}: .*{fault}"):
+        build_agent(parse_spec(text), name="A", context=context)
 
 
 def test_a_random_agent_is_built_without_an_engine(context) -> None:
@@ -302,7 +333,7 @@ async def test_a_users_own_agent_in_a_file_plays(context, my_agent, ask) -> None
     assert agent.name == "Mine"  # its constructor takes none
     assert agent.tuned.depth == 3
     assert agent.rest == ("wild", True, 0.5)
-    assert agent.template_hash is None
+    assert agent.template_hash("chess") is None
     await agent.start()
     assert (await agent.choose_move(ask())).move == "a2a3"
     await agent.close()
@@ -320,10 +351,11 @@ def test_the_name_in_the_run_is_the_name_of_the_agent(context, my_agent) -> None
 @pytest.mark.parametrize(
     ("class_and_arguments", "fault"),
     [
-        ("Missing", "has no class 'Missing'; its agents are MyAgent, Named, Unfinished, Blocking"),
+        ("Missing", "has no class 'Missing'; its agents are MyAgent, Named, Unfinished, OddHash, Blocking"),
         ("number", "has no class 'number'"),
         ("Plain", "is not a subclass of agents.base.Agent"),
         ("Unfinished", "does not define choose_move"),
+        ("OddHash", "template_hash must give a str or None, not 3"),
         ("Blocking", "choose_move must be an async def"),
         ("MyAgent?dept=3", "cannot make .*TypeError.*unexpected keyword argument 'dept'"),
     ],

@@ -45,6 +45,11 @@ async def test_the_loop_goes_on_while_a_question_waits_and_a_cancelled_one_takes
     assert await terminal.ask("") == "e4"
 
 
+async def test_nothing_at_all_is_the_end_of_the_input():
+    with open(os.devnull) as nothing, pytest.raises(EOFError):  # noqa: ASYNC230
+        await Terminal(nothing.fileno()).ask("")
+
+
 async def test_a_file_is_read_like_a_terminal(tmp_path):
     (tmp_path / "moves.txt").write_text("한수쉼\ne4\n")
     with (tmp_path / "moves.txt").open() as file:

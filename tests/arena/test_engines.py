@@ -80,7 +80,7 @@ async def test_settings_and_version_are_recorded_and_another_version_does_not_re
 
 async def test_many_games_need_few_processes(db_path, brittle):
     lineup = Lineup(config(brittle(), agents=32, max_plies=8))
-    pool = lineup.engines
+    pool = lineup.uci_engines
     most = 0
 
     class Watch:
