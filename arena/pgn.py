@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from agents.spec import kind_of
 from arena.errors import StoreError, UnfitError
 from arena.printable import printable
 from arena.store.records import IMPORTED
@@ -70,6 +71,7 @@ def _tags(detail: GameDetail) -> dict[str, str]:
         "UTCDate": f"{start:%Y.%m.%d}" if start else None,
         "UTCTime": f"{start:%H:%M:%S}" if start else None,
         "PlyCount": str(len(detail.moves)),
+        "TimeControl": detail.time_control,
         "Termination": _termination(detail),
         "WhiteType": _kind(detail.white_spec),
         "BlackType": _kind(detail.black_spec),
@@ -82,6 +84,7 @@ def _tags(detail: GameDetail) -> dict[str, str]:
         "ArenaGame": str(detail.game_id),
         "ArenaSeed": str(detail.seed),
         "ArenaPair": None if detail.pair is None else str(detail.pair),
+        "ArenaCharge": detail.charge,
         "ArenaTermination": detail.termination,
         "ArenaVoid": "true" if detail.void else None,
         "ArenaDetail": detail.detail or None,
@@ -115,7 +118,7 @@ def _kind(spec: str) -> str | None:
     """The standard's word for a player of that spec; None for one whose moves come from a file."""
     if spec == IMPORTED:
         return None
-    return "human" if spec.partition(":")[0] == "human" else "program"
+    return "human" if kind_of(spec) == "human" else "program"
 
 
 def _tag_value(value: str) -> str:

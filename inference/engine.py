@@ -42,6 +42,7 @@ from inference.types import (
     Reply,
     SamplingParams,
     ScoreReply,
+    Text,
     Timing,
     Usage,
     check_temperature,
@@ -250,10 +251,14 @@ class Engine:
         *,
         temperature: float = 1.0,
         seed: int | None = None,
+        terminator: str | None = None,
         timeout_s: float | None = None,
     ) -> ChoiceReply:
         """One of `choices`, by walking their token trie: at each branching node the model's probabilities are
         renormalised over the children, at `temperature`. Anything else cannot come out.
+
+        A choice that another one begins with competes with it by the token that would follow: the end of the turn,
+        or `terminator`, a text of one token.
 
         Raises InvalidRequestError for no, empty or equal choices, and what `generate` raises.
         """
@@ -261,7 +266,7 @@ class Engine:
         ids = self._prompt_ids(prompt)
         decider = ChoiceDecider(
             choices,
-            self._trie(ids, choices),
+            self._trie(ids, choices, terminator),
             temperature=temperature,
             seed=_seed(seed),
             jump_forward=self.config.jump_forward,
@@ -269,14 +274,21 @@ class Engine:
         request = await self._answer(ids, decider, timeout_s)
         return decider.reply(request.usage(), request.timing(request.last_token_at or request.submitted_at))
 
-    async def score(self, prompt: Prompt, choices: Sequence[str], *, timeout_s: float | None = None) -> ScoreReply:
+    async def score(
+        self,
+        prompt: Prompt,
+        choices: Sequence[str],
+        *,
+        terminator: str | None = None,
+        timeout_s: float | None = None,
+    ) -> ScoreReply:
         """The probability of each whole choice as the continuation of `prompt`: the exact sequence log-probability,
         not divided by length, and the same normalised over the choices.
 
         The trie is scored level by level; each of its nodes is forwarded once. Raises what `choose` raises.
         """
         ids = self._prompt_ids(prompt)
-        trie = self._trie(ids, choices)
+        trie = self._trie(ids, choices, terminator)
         logprobs = [-math.inf] * len(choices)
         started = time.perf_counter()
 
@@ -325,7 +337,9 @@ class Engine:
     def _prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
         """Token ids of a prompt. Raises InvalidRequestError for an empty one or ids outside the vocabulary."""
         if isinstance(prompt, str):
-            raise InvalidRequestError(f"the prompt must be messages or token ids, not a string: {prompt[:40]!r}")
+            raise InvalidRequestError(f"the prompt must be messages, a Text or token ids, not a str: {prompt[:40]!r}")
+        if isinstance(prompt, Text):
+            return self.model.tokenizer.encode_text(prompt.content)
         if not prompt:
             raise InvalidRequestError("the prompt is empty: at least one message or token is needed")
         if isinstance(prompt[0], int):
@@ -336,7 +350,7 @@ class Engine:
             return ids
         return self.model.tokenizer.encode_messages(cast(Sequence[Message], prompt))
 
-    def _trie(self, ids: Sequence[int], choices: Sequence[str]) -> ChoiceTrie:
+    def _trie(self, ids: Sequence[int], choices: Sequence[str], terminator: str | None) -> ChoiceTrie:
         if isinstance(choices, str) or not choices:
             raise InvalidRequestError(f"choices must be a list of at least one string, not {choices!r}")
         if "" in choices:
@@ -345,7 +359,10 @@ class Engine:
             twice = next(choice for choice in choices if list(choices).count(choice) > 1)
             raise InvalidRequestError(f"the choices are not distinct: {twice!r} is there twice")
         tokenizer = self.model.tokenizer
-        return ChoiceTrie.build(tokenizer.encode_choices(ids, choices), tokenizer.end_of_turn_id)
+        end = [tokenizer.end_of_turn_id] if terminator is None else tokenizer.encode(terminator)
+        if len(end) != 1:
+            raise InvalidRequestError(f"the terminator must be one token, and {terminator!r} is {len(end)}")
+        return ChoiceTrie.build(tokenizer.encode_choices(ids, choices), end[0])
 
     def _limits(self, timeout_s: float | None) -> Limits:
         totals = [limit for limit in (timeout_s, self.config.max_run_s) if limit is not None]

@@ -7,6 +7,7 @@ Four kinds of names are understood, in this order: a name of the catalogue (fetc
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from inference.checkpoint import make_tokenizer, read_json, read_tokenizer, read
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
 from inference.models.transformer import Transformer
-from inference.models.weights import assemble, check_names
+from inference.models.weights import assemble, check_names, tensor_shapes
 from inference.pull import Progress, pull
 from inference.tokenizer import Tokenizer
 
@@ -61,12 +62,39 @@ def load_model(
         return _load_folder(spec, path, dtype, device)
     if path.suffix == ".gguf" and path.is_file():
         return _load_gguf(spec, path, dtype, device, progress)
-    if HUB_ID.fullmatch(spec) and path.suffix != ".gguf":
-        return _load_folder(spec, _fetch_from_hub(spec, progress), dtype, device)
+    return _load_folder(spec, _fetch_from_hub(_hub_id(spec), progress), dtype, device)
+
+
+def _hub_id(spec: str) -> str:
+    """`spec` if it can be a Hugging Face id. Raises ModelError."""
+    if HUB_ID.fullmatch(spec) and not spec.endswith(".gguf"):
+        return spec
     raise ModelError(
         f"{spec!r} names no model; known by name: {', '.join(catalogue())}; also accepted: a folder in Hugging Face "
         "format, a .gguf file, a Hugging Face id such as owner/name"
     )
+
+
+def _config_file(folder: Path) -> Path:
+    file = folder / "config.json"
+    if not file.is_file():
+        raise ModelError(f"{folder} is no model folder: it has no config.json")
+    return file
+
+
+def weight_bytes(spec: str) -> int:
+    """Bytes that the weights of a model take in memory, in float32, without loading them. A model of the catalogue must
+    have been fetched. Raises ModelError as `load_model` does."""
+    path = model_folder(spec) if spec in catalogue() else Path(spec).expanduser()
+    if path.suffix == ".gguf" and path.is_file():
+        from inference.gguf import GGUFModel
+
+        config = GGUFModel(path).config
+    elif path.is_dir():
+        config = ModelConfig.from_hf(read_json(_config_file(path)))
+    else:
+        config = ModelConfig.from_hf(read_json(_config_file(_fetch_from_hub(_hub_id(spec), None))))
+    return 4 * sum(math.prod(shape) for shape in tensor_shapes(config).values())
 
 
 def fingerprint(*paths: Path) -> str:
@@ -89,9 +117,7 @@ def fingerprint(*paths: Path) -> str:
 def _load_folder(
     name: str, folder: Path, dtype: torch.dtype, device: torch.device | str, checksum: str | None = None
 ) -> LoadedModel:
-    config_file = folder / "config.json"
-    if not config_file.is_file():
-        raise ModelError(f"{folder} is no model folder: it has no config.json")
+    config_file = _config_file(folder)
     raw = read_json(config_file)
     config = ModelConfig.from_hf(raw)
     files = weight_files(folder)

@@ -32,6 +32,7 @@ COMMANDS = {
     "import": "Record the games of a file (PGN, .gib).",
     "position": "Show a position: board, legal moves, outcome; draw it as SVG.",
     "perft": "Count the lines of legal moves from a position.",
+    "agents": "List the kinds of agents; try one out.",
     "models": "List, fetch, locate and remove models.",
     "bench": "Measure the engine, and what each technique is worth.",
 }

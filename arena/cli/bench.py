@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
@@ -58,6 +59,7 @@ def command() -> None:
     """
 
 
+command.add_command(prompts)
 command.add_command(rules)
 
 
@@ -132,7 +134,7 @@ def ablation(as_json: bool, **options: Any) -> None:
 
 
 def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
-    from agents.prompts import load_template
+    from agents.prompt_files import PromptLibrary
     from arena.bench.workload import make_workload
     from arena.resources import data_path
     from inference.engine import EngineConfig
@@ -141,7 +143,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
 
     try:
         workload = make_workload(
-            load_template(data_path("prompts", "chess.toml")),
+            PromptLibrary(data_path("prompts")),
             prompt=options["prompt"],
             answer=options["answer"],
             in_flight=options["in_flight"],
