@@ -66,14 +66,14 @@ class Legality:
 class LLMSettings:
     """How an LLMAgent uses its model.
 
-    `select` is how a constrained agent picks: `choose` walks the token trie of the legal moves, `score` draws
+    `select` is how a constrained agent picks: `walk` walks the token trie of the legal moves, `score` draws
     from the probabilities of the whole moves. `max_tokens`, `top_k` and `top_p` shape free text only;
     `temperature` 0 is greedy everywhere. Raises InvalidRequestError (a ValueError) for values out of range.
     """
 
     temperature: float = 1.0
     legality: Legality = Legality()
-    select: Literal["choose", "score"] = "choose"
+    select: Literal["walk", "score"] = "walk"
     max_tokens: int = 16
     top_k: int = 0
     top_p: float = 1.0

@@ -78,6 +78,11 @@ def by_rule(outcome: Outcome) -> Ending:
     return Ending(_result(outcome.winner), outcome.termination)
 
 
+def by_resignation(side: Side) -> Ending:
+    """The ending when `side` gives up."""
+    return Ending(win_of(other(side)), "resignation")
+
+
 def by_fault(fault: Fault, mover: Side, *, replay: int, detail: str = "") -> Ending:
     """The ending when `mover` got no move played in the `replay`-th replay of a game (0: the first try).
 

@@ -9,19 +9,14 @@ import platform
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.base import Agent, AgentCrashed
+from agents.base import Agent, AgentCrashed, UnusableAgentError
+from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.prompts import PromptTemplate, PromptTemplateError, load_template
-from agents.spec import (
-    AgentSpec,
-    AgentSpecError,
-    BuildContext,
-    build_agent,
-    needs_engine,
-    parse_spec,
-    settings_in_force,
-)
+from agents.registry import build_agent, get_kind, settings_in_force
+from agents.spec import parse_spec
 from arena.abandon import cancel
 from arena.config import RunConfig
 from arena.errors import ArenaError, UsageError
@@ -60,10 +55,24 @@ class Lineup:
         self.specs: Mapping[str, AgentSpec] = dict(zip(names, dealt, strict=True))
         self._defaults = {"temperature": config.temperature, "legality": config.legality}
         self._check_position()
-        self.engine: Engine | None = _make_engine(config) if any(map(needs_engine, specs)) else None
+        self.engine: Engine | None = (
+            _make_engine(config) if any(get_kind(spec.kind).asks_model for spec in specs) else None
+        )
         self.agents: Mapping[str, Agent] = self._build()
+        self._check_people()
         self._engine_started = False
         self._closed = False
+
+    @property
+    def has_person(self) -> bool:
+        """Whether somebody plays by hand."""
+        return any(agent.is_person for agent in self.agents.values())
+
+    def _check_people(self) -> None:
+        if self.has_person and self.config.concurrency > 1:
+            raise UsageError(
+                f"a person plays one game at a time: --concurrency 1 with human, not {self.config.concurrency}"
+            )
 
     def _check_position(self) -> None:
         try:
@@ -73,12 +82,17 @@ class Lineup:
 
     def _build(self) -> dict[str, Agent]:
         context = BuildContext(
-            engine=self.engine, template_for=_template, game=self.config.game, defaults=self._defaults
+            engine_for=self._engine_for, template_for=_template, games=(self.config.game,), defaults=self._defaults
         )
         try:
             return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}
         except (AgentSpecError, PromptTemplateError) as error:
             raise UsageError(str(error)) from error
+
+    def _engine_for(self, model: str | None) -> Engine:
+        if self.engine is None or model not in (None, self.config.engine.model):
+            raise AgentSpecError(f"the model of the run is {self.config.engine.model}, not {model}")
+        return self.engine
 
     def settings(self, name: str) -> dict[str, Any]:
         """Every setting in force of the agent `name`, as JSON values."""
@@ -97,13 +111,14 @@ class Lineup:
         )
 
     def new_run(self) -> NewRun:
-        """The run as it goes into the record: configuration, agents, schedule. The engine must be started."""
+        """The run as it goes into the record: configuration, agents, schedule. All must be started."""
         config = self.config
         return NewRun(
             config=config.model_dump(mode="json"),
             seed=config.seed,
             agents=tuple(
-                NewAgent(name=name, spec=spec.text, settings=self.settings(name)) for name, spec in self.specs.items()
+                NewAgent(name=name, spec=spec.text, settings={**self.settings(name), **self.agents[name].facts})
+                for name, spec in self.specs.items()
             ),
             games=self.schedule(),
             model=self.engine.model_name if self.engine else None,
@@ -118,7 +133,7 @@ class Lineup:
 
     def _determined_by(self, name: str) -> dict[str, Any] | None:
         settings = self.settings(name)
-        if self.specs[name].kind != "llm" or settings.get("temperature") != 0:
+        if not (settings.get("temperature") == 0 or (settings.get("repeatable") and self.config.clocks is None)):
             return None
         return {key: value for key, value in settings.items() if key != "name"}
 
@@ -169,6 +184,14 @@ class Lineup:
         except* ArenaError as errors:
             raise errors.exceptions[0] from None
 
+    def check_facts(self, run: NewRun) -> None:
+        """Raises ArenaError if a started agent relies on something else than when `run` began, such as another
+        version of its engine: its games would not go on as they began."""
+        for recorded in run.agents:
+            for fact, now in self.agents[recorded.name].facts.items():
+                if (then := recorded.settings.get(fact)) != now:
+                    raise ArenaError(f"the {fact} of {recorded.name} was {then} when the run began and is {now} now")
+
     async def check_engine(self) -> None:
         """Raises ArenaError if the engine answers nobody any more; a run cannot go on without it."""
         if self.engine is not None and not self.engine.alive:
@@ -202,6 +225,8 @@ class Lineup:
 async def _start(name: str, agent: Agent) -> None:
     try:
         await agent.start()
+    except UnusableAgentError as error:
+        raise UsageError(f"agent {name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise ArenaError(f"agent {name} could not start: {message_of(error) or type(error).__name__}") from error
 
@@ -229,7 +254,9 @@ def _parse(text: str) -> AgentSpec:
 
 def _nickname(spec: AgentSpec) -> str:
     """What agents of a spec without a name are called, before their number."""
-    return spec.target.rpartition(":")[2] if spec.target else spec.kind
+    if spec.kind == "python" and spec.target:
+        return spec.target.rpartition(":")[2]
+    return Path(spec.target).name if spec.kind == "uci" and spec.target else spec.kind
 
 
 @cache

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents.base import PlayerLeft
 from arena.bus import EventBus, Reader
 from arena.config import RunConfig, stored_config
 from arena.endings import MAX_REPLAYS, REPLAYED, Fault
@@ -89,6 +90,7 @@ async def resume(
                     f"the model {lineup.config.engine.model} has changed since {stored.name} began: its checksum is "
                     f"{checksum}, the run's is {stored.new.model_checksum}"
                 )
+            lineup.check_facts(stored.new)
             reopen_run(database, stored.run_id)
             return await _carry_out(stored, database, lineup, readers)
         finally:
@@ -162,12 +164,17 @@ class Runner:
             logger.warning("Stopping at once; finished moves are kept.")
             work.cancel()
 
-        with on_interrupt(self._drain, stop):
+        # Games that wait for a person do not finish by themselves.
+        steps = (stop,) if self._lineup.has_person else (self._drain, stop)
+        with on_interrupt(*steps):
             try:
                 await work
             except asyncio.CancelledError:
                 if not self._stopped:
                     raise
+                return False
+            except PlayerLeft as left:
+                logger.warning("%s; finished moves are kept.", left)
                 return False
         return not self._todo
 
@@ -196,6 +203,7 @@ class Runner:
                     self._bus,
                     run_id=self._run.run_id,
                     move_timeout_s=self._lineup.config.move_timeout,
+                    time_control=self._lineup.config.clocks,
                 )
             finally:
                 self._playing -= 1

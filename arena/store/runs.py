@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlalchemy import select
@@ -14,6 +15,7 @@ from arena.store.database import Database
 from arena.store.models import AgentRow, GameRow, MoveRow, RunRow
 from arena.store.names import check_run_name, run_name
 from arena.store.records import NewAgent, NewGame, NewRun, StoredGame, StoredRun
+from games.base import Side
 
 SEED_LIMIT = 2**63
 
@@ -160,7 +162,9 @@ def _new_game(row: GameRow, names: dict[int, str]) -> NewGame:
     )
 
 
-def _stored_game(row: GameRow, names: dict[int, str], moves: tuple[str, ...]) -> StoredGame:
+def _stored_game(
+    row: GameRow, names: dict[int, str], moves: tuple[str, ...], clock_ms: Mapping[Side, float] | None = None
+) -> StoredGame:
     return StoredGame(
         game_id=row.id,
         new=_new_game(row, names),
@@ -168,6 +172,7 @@ def _stored_game(row: GameRow, names: dict[int, str], moves: tuple[str, ...]) ->
         termination=row.termination,
         void=row.void,
         moves=moves,
+        clock_ms=clock_ms or {},
     )
 
 
@@ -175,16 +180,21 @@ def _stored_run(session: Session, row: RunRow) -> StoredRun:
     agents = session.scalars(select(AgentRow).where(AgentRow.run_id == row.id).order_by(AgentRow.id)).all()
     names = {agent.id: agent.name for agent in agents}
     moves: defaultdict[int, list[str]] = defaultdict(list)
+    clocks: defaultdict[int, dict[Side, float]] = defaultdict(dict)
     played = (
-        select(MoveRow.game_id, MoveRow.move)
+        select(MoveRow.game_id, MoveRow.move, MoveRow.side, MoveRow.clock_ms)
         .join(GameRow, GameRow.id == MoveRow.game_id)
         .where(GameRow.run_id == row.id)
         .order_by(MoveRow.game_id, MoveRow.ply)
     )
-    for game_id, move in session.execute(played):
+    for game_id, move, side, clock_ms in session.execute(played):
         moves[game_id].append(move)
+        if clock_ms is not None:
+            clocks[game_id]["first" if side == "first" else "second"] = clock_ms
     in_order = select(GameRow).where(GameRow.run_id == row.id).order_by(GameRow.schedule_index, GameRow.replay)
-    games = tuple(_stored_game(game, names, tuple(moves[game.id])) for game in session.scalars(in_order))
+    games = tuple(
+        _stored_game(game, names, tuple(moves[game.id]), clocks[game.id]) for game in session.scalars(in_order)
+    )
     return StoredRun(
         run_id=row.id,
         name=row.name,

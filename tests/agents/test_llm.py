@@ -274,7 +274,7 @@ def test_settings_out_of_range_are_refused(settings) -> None:
 
 
 def test_settings_in_force_are_those_that_have_an_effect() -> None:
-    assert LLMSettings().in_force() == {"temperature": 1.0, "legality": "constrained", "select": "choose"}
+    assert LLMSettings().in_force() == {"temperature": 1.0, "legality": "constrained", "select": "walk"}
     assert LLMSettings(legality=Legality("retry", 3)).in_force() == {
         "temperature": 1.0,
         "legality": "retry:3",

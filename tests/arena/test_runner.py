@@ -477,7 +477,7 @@ async def test_a_run_is_not_resumed_with_another_model(db_path, engine):
     [
         ({"agent": ("lllm",)}, ["--agent lllm", "did you mean llm"]),
         ({"agent": ("python:nowhere.at_all:Class",)}, ["nowhere"]),
-        ({"agent": ("llm:temperature=-1",)}, ["temperature", "-1"]),
+        ({"agent": ("llm?temperature=-1",)}, ["temperature", "-1"]),
         ({"game": "chss"}, ["chss", "chess"]),
         ({"fen": "8/8/8/8/8/8/8/8 w - - 0 1"}, ["8/8/8/8/8/8/8/8"]),
     ],
