@@ -57,7 +57,8 @@ class Sprt:
         else:
             unit = math.sqrt(counts.games_per_unit) / NORMALISED
             under = [_closest_with_ratio(seen, counts.scores, elo * unit) for elo in (self.elo0, self.elo1)]
-        return total * sum(p * math.log(p1 / p0) for p, p0, p1 in zip(seen, *under, strict=True))
+        h0, h1 = under
+        return total * sum(p * math.log(p1 / p0) for p, p0, p1 in zip(seen, h0, h1, strict=True))
 
     def verdict(self, counts: Counts) -> Verdict | None:
         """The hypothesis that is accepted, or None: play on."""

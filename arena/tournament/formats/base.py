@@ -76,6 +76,10 @@ class Format(ABC):
         """The stage after those `played`, or None: it is over. A function of them alone."""
 
     @abstractmethod
+    def most_games(self) -> int:
+        """How many games it takes, or may take at most where that depends on results."""
+
+    @abstractmethod
     def openings_needed(self) -> int:
         """How long the list of openings must be for no two players to meet twice in one opening."""
 

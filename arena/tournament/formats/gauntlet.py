@@ -19,6 +19,9 @@ class Gauntlet(Format):
     games_per_match: int = 2
     challengers: int = 1
 
+    def most_games(self) -> int:
+        return self.challengers * (len(self.players) - self.challengers) * self.games_per_match
+
     def openings_needed(self) -> int:
         return pairs_in(self.games_per_match)
 

@@ -32,6 +32,9 @@ class Knockout(Format):
     games_per_match: int = 2
     tiebreak_pairs: int = 2
 
+    def most_games(self) -> int:
+        return (len(self.players) - 1) * (self.games_per_match + 2 * self.tiebreak_pairs)
+
     def openings_needed(self) -> int:
         return pairs_in(self.games_per_match) + self.tiebreak_pairs
 

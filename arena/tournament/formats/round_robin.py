@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ class RoundRobin(Format):
     players: tuple[str, ...]
     games_per_match: int = 2
     cycles: int = 1
+
+    def most_games(self) -> int:
+        return math.comb(len(self.players), 2) * self.games_per_match * self.cycles
 
     def openings_needed(self) -> int:
         return self.cycles * pairs_in(self.games_per_match)

@@ -26,6 +26,9 @@ class Sequential(Format):
     max_pairs: int
     batch: int = 16
 
+    def most_games(self) -> int:
+        return 2 * self.max_pairs
+
     def openings_needed(self) -> int:
         return 1
 

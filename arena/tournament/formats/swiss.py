@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from arena.tournament.formats.base import Bye, Format, Match, Played, Stage, pairs_in
 
-
 MOST_ROUNDS = 16
 """Enough for one winner among 65,536 players, and few enough for the search of a pairing to stay short."""
 
@@ -50,6 +49,9 @@ class Swiss(Format):
     players: tuple[str, ...]
     rounds: int
     games_per_match: int = 2
+
+    def most_games(self) -> int:
+        return self.rounds * (len(self.players) // 2) * self.games_per_match
 
     def openings_needed(self) -> int:
         return pairs_in(self.games_per_match)
