@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournament.pools import reachable, took_points
 from arena.tournament.results import Cluster
 
 Matrix = NDArray[np.float64]
@@ -45,6 +46,8 @@ def fit(players: Sequence[str], clusters: Sequence[Cluster]) -> Fit:
     shown equal. Raises ValueError where no finite strengths fit: each player must have taken something from each
     other one, over however many in between.
     """
+    if not reachable(took_points(players, clusters)).all():
+        raise ValueError("no finite strengths fit: some players took nothing from all the others")
     seat = {player: number for number, player in enumerate(players)}
     first = np.array([seat[cluster.first] for cluster in clusters], dtype=np.intp)
     second = np.array([seat[cluster.second] for cluster in clusters], dtype=np.intp)
@@ -76,15 +79,13 @@ def _most_likely(size: int, first: NDArray[np.intp], second: NDArray[np.intp], g
         surplus = points - games * expected
         slope = np.bincount(first, surplus, size) - np.bincount(second, surplus, size)
         step = _inverse(_laplacian(size, first, second, games * expected * (1 - expected))) @ slope
-        if np.max(np.abs(step)) < 1e-10:
+        if np.max(np.abs(step)) < 1e-8:
             return strengths
         before = likelihood(strengths)
-        while likelihood(strengths + step) < before and np.max(np.abs(step)) > 1e-10:
+        while likelihood(strengths + step) < before and np.max(np.abs(step)) > 1e-8:
             step /= 2
         strengths = strengths + step
-        if np.max(np.abs(strengths)) > 30:  # e^60 to 1: only ever reached on the way to infinity
-            break
-    raise ValueError("no finite strengths fit: some players took nothing from all the others")
+    raise ArithmeticError(f"the strengths of {size} players did not settle in {MAX_STEPS} steps")
 
 
 def _expected(strengths: Vector, first: NDArray[np.intp], second: NDArray[np.intp]) -> Vector:

@@ -16,6 +16,8 @@ WORDS = BOUNDS | {
     "tuple_type": "must be a list",
     "model_type": "must be a mapping",
     "string_too_long": "must have at most {max_length} characters",
+    "int_type": "must be a whole number",
+    "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
 }
 """Pydantic's names of faults, and our words for them."""
@@ -29,17 +31,18 @@ def sentence(error: ValidationError, model: type[BaseModel]) -> str:
     if fault["type"] == "extra_forbidden":
         known = list(_model_at(model, path[:-1]).model_fields)
         close = get_close_matches(str(path[-1]), known, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        return f"unknown key {where}{hint}; there is {', '.join(known)}"
+        return f"unknown key {where}: " + (f"did you mean {close[0]}?" if close else f"there is {', '.join(known)}")
     if fault["type"] == "missing":
         return f"{where} is missing"
     if fault["type"] == "value_error":
         said = str(fault["ctx"]["error"])
-        return f"{where}: {said}" if where else said
+        if not where:
+            return said
+        return said if said.startswith(f"{where} ") else f"{where}: {said}"
     if fault["type"] in WORDS:
         said = WORDS[fault["type"]].format(**fault.get("ctx", {}))
     else:
-        said = "must be " + fault["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+        said = "must be " + fault["msg"].removeprefix("Input should be ")
     value = fault["input"]
     shown = f" {value}" if isinstance(value, str | int | float) and value != "" else ""
     return f"{where}{shown}: {said}"

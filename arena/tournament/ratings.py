@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arena.tournament.bradley_terry import fit
 from arena.tournament.elo import CONFIDENCE, LOGIT, Estimate
+from arena.tournament.pools import classes, reachable, took_points
 from arena.tournament.results import Cluster, GameResult, clusters
 
 
@@ -62,11 +62,11 @@ def rate(players: Sequence[str], games: Iterable[GameResult], anchor: Anchor | N
     units = clusters(games)
     if strangers := {name for unit in units for name in (unit.first, unit.second)} - set(players):
         raise ValueError(f"games of {', '.join(sorted(strangers))}, who are not among the players")
-    took = _took_points(players, units)
-    together = _reachable(took | took.T)
+    took = took_points(players, units)
+    together = reachable(took | took.T)
     pools = [
         _rate_pool(members, [unit for unit in units if unit.first in members], anchor)
-        for members in _classes(players, together)
+        for members in classes(players, together)
     ]
     return tuple(sorted(pools, key=lambda pool: -len(pool.ratings)))
 
@@ -75,8 +75,8 @@ def _rate_pool(players: Sequence[str], units: Sequence[Cluster], anchor: Anchor 
     """Rates the largest group within which everything is finite, and places the others above and below it."""
     if not units:
         return Pool(tuple(Rating(player, Estimate(None, None, None)) for player in players))
-    reach = _reachable(_took_points(players, units))
-    order = sorted(_classes(players, reach & reach.T), key=lambda group: -reach[players.index(group[0])].sum())
+    reach = reachable(took_points(players, units))
+    order = sorted(classes(players, reach & reach.T), key=lambda group: -reach[players.index(group[0])].sum())
     core = max(order, key=len)
     mine = anchor if anchor is not None and anchor.player in core else None
     ratings = _rate_core(core, _between(units, core, core), mine)
@@ -148,29 +148,3 @@ def _rank(rating: Rating) -> float:
 
 def _between(units: Iterable[Cluster], some: Sequence[str], others: Sequence[str]) -> list[Cluster]:
     return [unit for unit in units if unit.first in some and unit.second in others]
-
-
-def _took_points(players: Sequence[str], units: Iterable[Cluster]) -> NDArray[np.bool_]:
-    """Who took a point or half a point from whom: row from column."""
-    seat = {player: number for number, player in enumerate(players)}
-    took = np.zeros((len(players), len(players)), dtype=np.bool_)
-    for unit in units:
-        took[seat[unit.first], seat[unit.second]] |= unit.points > 0
-        took[seat[unit.second], seat[unit.first]] |= unit.points < unit.games
-    return took
-
-
-def _reachable(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Who is reached from whom in any number of steps; everybody from themselves."""
-    reach = edges | np.eye(len(edges), dtype=np.bool_)
-    for _ in range(len(edges).bit_length()):
-        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
-    return reach
-
-
-def _classes(players: Sequence[str], alike: NDArray[np.bool_]) -> list[list[str]]:
-    """The classes of an equivalence relation, in the order of their first members."""
-    classes: dict[bytes, list[str]] = {}
-    for player, row in zip(players, alike, strict=True):
-        classes.setdefault(row.tobytes(), []).append(player)
-    return list(classes.values())

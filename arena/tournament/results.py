@@ -99,7 +99,7 @@ def clusters(games: Iterable[GameResult]) -> tuple[Cluster, ...]:
 
 def _cluster(games: Sequence[GameResult]) -> Cluster:
     first, second = games[0].white, games[0].black
-    if any({game.white, game.black} != {first, second} for game in games):
+    if any(game.white not in (first, second) or game.black not in (first, second) for game in games):
         raise ValueError(f"pair {games[0].pair} has games of others than {first} and {second}")
     return Cluster(first, second, len(games), sum(game.score_of(first) for game in games))
 

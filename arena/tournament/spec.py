@@ -43,6 +43,9 @@ def _agent_spec(value: Any) -> Any:
     return text
 
 
+Whole = Annotated[int, Field(strict=True)]
+"""A whole number, and neither `true` nor a text that looks like one."""
+
 AgentLine = Annotated[str, BeforeValidator(_agent_spec)]
 
 
@@ -74,8 +77,8 @@ class OpeningsChoice(Part):
 
     list: str = Field(default="own", min_length=1)
     order: Literal["sequential", "random"] = "random"
-    start: int = Field(default=0, ge=0)  # place in the list of the first one used, if sequential
-    plies: int | None = Field(default=None, ge=1)  # lines of a PGN file are cut to so many
+    start: Whole = Field(default=0, ge=0)  # place in the list of the first one used, if sequential
+    plies: Whole | None = Field(default=None, ge=1)  # lines of a PGN file are cut to so many
 
     @model_validator(mode="before")
     @classmethod
@@ -99,8 +102,8 @@ class TestBounds(Part):
     alpha: float = 0.05
     beta: float = 0.05
     model: Literal["normalised", "logistic"] = "normalised"
-    max_games: int = Field(default=10_000, ge=2, le=MAX_GAMES, multiple_of=2)
-    batch: int = Field(default=32, ge=2, multiple_of=2)  # games begun before the test must have seen those before
+    max_games: Whole = Field(default=10_000, ge=2, le=MAX_GAMES, multiple_of=2)
+    batch: Whole = Field(default=32, ge=2, multiple_of=2)  # games begun before the test must have seen those before
 
     @model_validator(mode="after")
     def _makes_a_test(self) -> TestBounds:
@@ -122,17 +125,17 @@ class AnchorChoice(Part):
 class ResignRule(Part):
     """A side has lost when the judge sees it `score` centipawns behind, at each of its last `moves` moves."""
 
-    score: int = Field(default=1000, ge=1)
-    moves: int = Field(default=3, ge=1)
+    score: Whole = Field(default=1000, ge=1)
+    moves: Whole = Field(default=3, ge=1)
 
 
 class DrawRule(Part):
     """A game is drawn when the judge sees it within `score` centipawns of even at each of the last `moves` moves of
     both sides, from ply `from_ply` on."""
 
-    score: int = Field(default=10, ge=0)
-    moves: int = Field(default=8, ge=1)
-    from_ply: int = Field(default=80, ge=1)
+    score: Whole = Field(default=10, ge=0)
+    moves: Whole = Field(default=8, ge=1)
+    from_ply: Whole = Field(default=80, ge=1)
 
 
 class Adjudication(Part):
@@ -161,14 +164,14 @@ class TournamentSpec(Part):
     format: FormatName
     agents: tuple[AgentEntry, ...] = Field(min_length=2, max_length=MAX_AGENTS)
     game: str = "chess"
-    seed: int = Field(default=1, ge=0, lt=2**63)
-    max_plies: int = Field(default=200, ge=1, le=MAX_PLIES)
-    games_per_pair: int = Field(default=2, ge=1, le=MAX_GAMES)  # of agents that meet
+    seed: Whole = Field(default=1, ge=0, lt=2**63)
+    max_plies: Whole = Field(default=200, ge=1, le=MAX_PLIES)
+    games_per_pair: Whole = Field(default=2, ge=1, le=MAX_GAMES)  # of agents that meet
     openings: OpeningsChoice = OpeningsChoice()
-    concurrency: int = Field(default=8, ge=1, le=MAX_AGENTS)  # games at once
-    rounds: int | None = Field(default=None, ge=1)
-    challengers: int | None = Field(default=None, ge=1)
-    tiebreak_pairs: int | None = Field(default=None, ge=0)
+    concurrency: Whole = Field(default=8, ge=1, le=MAX_AGENTS)  # games at once
+    rounds: Whole | None = Field(default=None, ge=1)
+    challengers: Whole | None = Field(default=None, ge=1)
+    tiebreak_pairs: Whole | None = Field(default=None, ge=0)
     sprt: TestBounds | None = None
     anchor: AnchorChoice | None = None
     adjudication: Adjudication = Adjudication()

@@ -101,14 +101,19 @@ class ScheduledGame:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The games that are known so far, and the stages they come from. `finished`: no more games are needed.
+    """The `games` that are known so far, the stages that are `played`, and the one that is `current`: None when no
+    more games are needed.
 
-    As results come in, the list grows at its end and never changes before it.
+    As results come in, the list of games grows at its end and never changes before it.
     """
 
     games: tuple[ScheduledGame, ...]
-    stages: tuple[Stage, ...]
-    finished: bool
+    played: tuple[Played, ...]
+    current: Stage | None
+
+    @property
+    def finished(self) -> bool:
+        return self.current is None
 
 
 def make_schedule(
@@ -120,16 +125,14 @@ def make_schedule(
     `seed`.
     """
     games: list[ScheduledGame] = []
-    stages: list[Stage] = []
     played: list[Played] = []
     while (stage := tournament.next_stage(played)) is not None:
-        stages.append(stage)
         new = _games_of(stage, games, openings, seed)
         games += new
         if any(game.index not in results for game in new):
-            return Schedule(tuple(games), tuple(stages), finished=False)
+            return Schedule(tuple(games), tuple(played), stage)
         played.append(Played(stage, _scores(stage, new, results)))
-    return Schedule(tuple(games), tuple(stages), finished=True)
+    return Schedule(tuple(games), tuple(played), None)
 
 
 def _games_of(stage: Stage, before: Sequence[ScheduledGame], openings: Sequence[int], seed: int) -> list[ScheduledGame]:
