@@ -101,9 +101,10 @@ def _tilted(seen: Distribution, slopes: Sequence[float]) -> Distribution:
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function crosses 0 between `low` and `high`, neither of which it is asked at."""
-    while low < (middle := (low + high) / 2) < high:
+    for _ in range(50):  # halvings: to 1e-15 of the width
+        middle = (low + high) / 2
         if falling(middle) > 0:
             low = middle
         else:
             high = middle
-    return middle
+    return (low + high) / 2

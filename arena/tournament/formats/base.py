@@ -122,7 +122,8 @@ def make_schedule(
     """The schedule after `results`: White's score by game index, None for a game that will never have one.
 
     `openings` is the order in which the list of openings is used, such as (0, 1, 2). Seeds of games follow from
-    `seed`.
+    `seed`. The answer has no new games until all that it listed have their results, so it need not be asked
+    before.
     """
     games: list[ScheduledGame] = []
     played: list[Played] = []

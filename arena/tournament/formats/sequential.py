@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from arena.tournament.elo import Pentanomial
 from arena.tournament.formats.base import Format, Match, Played, Score, Stage
@@ -42,8 +41,9 @@ class Sequential(Format):
 
     def verdict(self, played: Sequence[Played]) -> tuple[Verdict | None, Pentanomial]:
         """What the test accepted, if anything, and the first player's pairs that it saw until then."""
-        seen: Counter[str] = Counter()
-        for score in chain.from_iterable(done.scores for done in played):
+        # Had an earlier stage brought the decision, there would be no later one.
+        seen = Counter(_kind(score) for done in played[:-1] for score in done.scores if score.games == 2)
+        for score in played[-1].scores if played else ():
             if score.games == 2:
                 seen[_kind(score)] += 1
                 if verdict := self.test.verdict(Pentanomial(**seen)):
