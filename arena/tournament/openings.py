@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -18,6 +19,7 @@ from agents.seeds import derive_seed
 from arena.errors import UsageError
 from arena.printable import printable
 from arena.resources import data_path
+from games import get_game
 from games.base import Game, IllegalMoveError, InvalidPositionError
 
 Order = Literal["sequential", "random"]
@@ -39,10 +41,16 @@ class Opening:
 
 def own_openings(game: Game) -> tuple[Opening, ...]:
     """The list that comes with `game`; its start position alone if there is none."""
+    return _own_openings(game.name)
+
+
+@cache
+def _own_openings(name: str) -> tuple[Opening, ...]:
+    game = get_game(name)
     if game.openings:
-        return tuple(Opening(name, game.position(fen).fen, fen) for name, fen in game.openings.items())
+        return tuple(Opening(setup, game.position(fen).fen, fen) for setup, fen in game.openings.items())
     try:
-        path = data_path("openings", f"{game.name}.pgn")
+        path = data_path("openings", f"{name}.pgn")
     except FileNotFoundError:
         return start_position(game)
     return read_openings(path, game)

@@ -38,10 +38,7 @@ def test_the_list_for_chess_is_long_short_lined_and_distinct():
         board = chess.Board()
         for move in opening.moves:
             board.push_uci(move)
-        assert (
-            board.fen(en_passant="fen") == chess.Board(opening.fen).fen(en_passant="fen")
-            or board.epd() == chess.Board(opening.fen).epd()
-        )
+        assert board.epd() == chess.Board(opening.fen).epd()
         assert not board.is_game_over()
 
 
@@ -93,7 +90,7 @@ def test_positions_of_janggi_are_read(book):
         ),
         ("book.epd", MATED, r"line 1: the game is over there, by checkmate"),
         ("book.epd", f"{AFTER_E4}\n{AFTER_D4}\n{AFTER_E4} 0 9", r"line 3: the same position as line 1"),
-        ("book.epd", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP w KQkq -", r"line 1: .*rank"),
+        ("book.epd", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP w KQkq -", r"line 1: .*expected 8 rows"),
         ("book.epd", "e4 e5", r"line 1: 'e4 e5' is no EPD or FEN"),
         ("book.epd", "# nothing\n", r"there is no opening in it"),
         ("book.txt", "", r"read from files called \.pgn, \.epd or \.fen"),
