@@ -7,11 +7,12 @@ STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 ARGS   ?=
 
-.PHONY: help play test lint types wheel openings-check clean
+.PHONY: help play test lint types wheel clean janggi-differential openings-check
 
 help:
 	@echo "make play    set everything up and let 16 agents play (more options: make play ARGS='--max-plies 40')"
 	@echo "make test    set everything up and run the tests"
+	@echo "make janggi-differential  play 20,000 random plies of each janggi rule set beside pyffish (more: ARGS='--seed 2')"
 	@echo "make lint    ruff and mypy"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove .venv and what was built"
@@ -22,6 +23,9 @@ play: $(STAMP)
 
 test: $(DEV)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+
+janggi-differential: $(DEV)
+	$(BIN)/python -m games.janggi.differential $(ARGS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

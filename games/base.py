@@ -38,8 +38,8 @@ class Outcome:
 class Position(ABC):
     """One position with the history that led to it; immutable to its callers.
 
-    Moves are canonical strings: UCI for chess, Fairy-Stockfish's coordinates for janggi. The history belongs to the position because results depend
-    on it (repetition).
+    Moves are canonical strings: UCI for chess, Fairy-Stockfish's coordinates for janggi. The history belongs to the
+    position because results depend on it (repetition).
     """
 
     @property

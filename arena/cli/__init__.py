@@ -29,6 +29,8 @@ COMMANDS = {
     "games": "List recorded games.",
     "show": "Show a recorded game: board, moves, how each was chosen.",
     "export": "Write recorded games to a file (PGN).",
+    "position": "Show what the rules say about a position.",
+    "perft": "Count the lines of legal moves from a position.",
     "models": "List, fetch, locate and remove models.",
     "bench": "Measure the engine, and what each technique is worth.",
 }

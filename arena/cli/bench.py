@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.bench_rules import command as rules
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
@@ -55,6 +56,9 @@ def command() -> None:
     The load is the same for every engine: games of seeded random legal moves, all at once, each asking for its next
     move when the answer to the last has come.
     """
+
+
+command.add_command(rules)
 
 
 @command.command()

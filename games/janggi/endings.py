@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from games.base import Outcome, Side
 from games.janggi.geometry import CHO
@@ -11,8 +11,7 @@ from games.janggi.movegen import Move, facing
 from games.janggi.rules import HAN_BONUS, PIECE_POINTS, RuleSet
 
 
-@dataclass(frozen=True, slots=True)
-class Ply:
+class Ply(NamedTuple):
     """A position in the history, and the move that led to it (None at the start)."""
 
     board: str

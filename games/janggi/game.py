@@ -9,7 +9,7 @@ from typing import ClassVar
 from games.base import Game, IllegalMoveError, Outcome, Position, Side
 from games.janggi import board_text, endings, fen, movegen, notation
 from games.janggi.endings import Ply
-from games.janggi.geometry import EMPTY, MOVE_NAMES, POINT_OF
+from games.janggi.geometry import EMPTY, MOVE_NAMES, MOVE_OF
 from games.janggi.movegen import Move
 from games.janggi.rules import CASUAL, JANGGI, MODERN, TRADITIONAL, RuleSet
 from games.janggi.setups import OPENINGS
@@ -140,6 +140,11 @@ class JanggiPosition(Position):
         return self._rules.bikjang and movegen.facing(self.board) is not None
 
     @property
+    def plies_since_capture(self) -> int:
+        """Of those played since `start_fen`; the clock in the FEN may have begun earlier."""
+        return len(self._line) - 1
+
+    @property
     def points(self) -> dict[Side, float] | None:
         return endings.count_points(self.board) if self._rules.points else None
 
@@ -206,5 +211,4 @@ class JanggiPosition(Position):
         """Origin and target of a legal move as points; a pass is the same twice. Raises IllegalMoveError."""
         if move not in self._legal_moves:
             raise IllegalMoveError(f"{move!r} is not legal in {self.fen}")
-        target_at = max(move.rfind(letter) for letter in "abcdefghi")
-        return POINT_OF[move[:target_at]], POINT_OF[move[target_at:]]
+        return MOVE_OF[move]

@@ -24,6 +24,9 @@ POINT_OF = {name: point for point, name in enumerate(POINT_NAMES)}
 MOVE_NAMES = tuple(tuple(origin + target for target in POINT_NAMES) for origin in POINT_NAMES)
 """`MOVE_NAMES[origin][target]` is the canonical move: `a9a10`."""
 
+MOVE_OF = {name: (origin, target) for origin, row in enumerate(MOVE_NAMES) for target, name in enumerate(row)}
+"""Origin and target of a canonical move."""
+
 PALACES = {
     side: frozenset(POINT_OF[f"{file}{rank}"] for file in "def" for rank in ranks)
     for side, ranks in (("K", (1, 2, 3)), ("k", (8, 9, 10)))

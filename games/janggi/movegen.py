@@ -36,7 +36,7 @@ def legal_moves(board: str, cho: bool, *, bikjang: bool = False) -> list[Move]:
     `bikjang` says whether the rule is in force: while the generals face each other, only moves that part them and the
     pass are legal, and the pass is so even in check.
     """
-    own, enemies = _armies(board, cho)
+    own, enemies = (_army(board, letters) for letters in ((CHO, HAN) if cho else (HAN, CHO)))
     general = general_of(board, cho)
     threats = _threats(board, enemies, general)
     in_check = any(_hits(board, threat) for threat in threats)
@@ -44,7 +44,7 @@ def legal_moves(board: str, cho: bool, *, bikjang: bool = False) -> list[Move]:
     critical = _critical_points(board, threats)
     moves: list[Move] = []
     for origin, piece in own:
-        targets = _targets(board, origin, piece)
+        targets = targets_of(board, origin, piece)
         if gap is not None:
             targets = [target for target in targets if _parts(origin, target, general, gap)]
         if origin == general:
@@ -61,8 +61,7 @@ def legal_moves(board: str, cho: bool, *, bikjang: bool = False) -> list[Move]:
 
 def in_check(board: str, cho: bool) -> bool:
     """Whether the general of Cho, or of Han, could be taken by the next move."""
-    _, enemies = _armies(board, cho)
-    return _is_attacked(board, general_of(board, cho), enemies)
+    return _is_attacked(board, general_of(board, cho), _army(board, HAN if cho else CHO))
 
 
 def general_of(board: str, cho: bool) -> int:
@@ -81,17 +80,31 @@ def after(board: str, origin: int, target: int) -> str:
     """The board after a move; a pass leaves it as it is."""
     if origin == target:
         return board
-    points = list(board)
-    points[target], points[origin] = points[origin], EMPTY
-    return "".join(points)
+    left = board[:origin] + EMPTY + board[origin + 1 :]
+    return left[:target] + board[origin] + left[target + 1 :]
 
 
-def _armies(board: str, cho: bool) -> tuple[list[Placed], list[Placed]]:
-    """The pieces of the side, and those of its enemy."""
-    pieces = [(point, piece) for point, piece in enumerate(board) if piece != EMPTY]
-    uppers = [placed for placed in pieces if placed[1] in CHO]
-    lowers = [placed for placed in pieces if placed[1] in HAN]
-    return (uppers, lowers) if cho else (lowers, uppers)
+def targets_of(board: str, origin: int, piece: str) -> list[int]:
+    """Where a piece that stands on `origin` can go, whether or not that leaves its general attacked."""
+    own = CHO if piece in CHO else HAN
+    if piece in "Rr":
+        return _slides(board, origin, own)
+    if piece in CANNONS:
+        return _hops(board, origin, own)
+    targets = []
+    for target, way in LEAPS[piece][origin]:
+        if board[target] in own:
+            continue
+        for point in way:
+            if board[point] != EMPTY:
+                break
+        else:
+            targets.append(target)
+    return targets
+
+
+def _army(board: str, letters: str) -> list[Placed]:
+    return [(point, piece) for point, piece in enumerate(board) if piece in letters]
 
 
 def _threats(board: str, enemies: list[Placed], general: int) -> list[Threat]:
@@ -156,25 +169,6 @@ def _parts(origin: int, target: int, general: int, gap: tuple[int, ...]) -> bool
     if origin == general:
         return (target - general) % FILES != 0
     return target in gap
-
-
-def _targets(board: str, origin: int, piece: str) -> list[int]:
-    """Where the piece can go, safe or not."""
-    own = CHO if piece in CHO else HAN
-    if piece in "Rr":
-        return _slides(board, origin, own)
-    if piece in CANNONS:
-        return _hops(board, origin, own)
-    targets = []
-    for target, way in LEAPS[piece][origin]:
-        if board[target] in own:
-            continue
-        for point in way:
-            if board[point] != EMPTY:
-                break
-        else:
-            targets.append(target)
-    return targets
 
 
 def _slides(board: str, origin: int, own: str) -> list[int]:
