@@ -13,7 +13,7 @@ POLICY = "person"
 """The legality policy of a person: asked until the answer is a legal move."""
 
 HELP = """\
-A move is typed as the game writes it, or by its squares: Nf3 or g1f3.
+A move is typed as the game writes it, or by its squares: {san} or {move}.
   moves    the legal moves            board    the board again
   resign   give the game up           draw     offer a draw
   quit     leave; `arena play --resume` goes on with this game"""
@@ -90,13 +90,18 @@ def _time(milliseconds: float) -> str:
     return f"{int(minutes)}:{seconds:04.1f}"
 
 
+def _help(position: Position) -> str:
+    move = position.legal_moves()[-1]
+    return HELP.format(san=position.san(move), move=move)
+
+
 def _moves(position: Position) -> str:
     return "  ".join(position.san(move) for move in position.legal_moves())
 
 
 _ANSWERS: dict[str, Callable[[Position], str]] = {
-    "help": lambda position: HELP,
-    "?": lambda position: HELP,
+    "help": _help,
+    "?": _help,
     "moves": _moves,
     "board": lambda position: position.text(),
     "undo": lambda position: NO_UNDO,

@@ -109,6 +109,8 @@ class LLMAgent(Agent):
     running into the request's deadline is the agent's own failure, TIMEOUT.
     """
 
+    queues = True
+
     def __init__(
         self, name: str, engine: ChoiceEngine, template: PromptTemplate, settings: LLMSettings | None = None
     ) -> None:

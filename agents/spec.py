@@ -47,6 +47,11 @@ def parse_spec(text: str) -> AgentSpec:
     )
 
 
+def kind_of(text: str) -> str:
+    """The name of the kind in a spec, whatever else it says."""
+    return re.split("[:?]", text, maxsplit=1)[0]
+
+
 def spec_text(mapping: Mapping[str, Any]) -> str:
     """The line that says the same as `mapping`: its `kind`, the kind's target under its own key (`model` for llm),
     and settings. Raises AgentSpecError; whether the settings are right is for `parse_spec` to say."""

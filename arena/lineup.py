@@ -17,6 +17,7 @@ from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.prompts import PromptTemplate, PromptTemplateError, load_template
 from agents.registry import build_agent, get_kind, settings_in_force
 from agents.spec import parse_spec
+from agents.uci.pool import EnginePool
 from arena.abandon import cancel
 from arena.config import RunConfig
 from arena.errors import ArenaError, UsageError
@@ -58,6 +59,7 @@ class Lineup:
         self.engine: Engine | None = (
             _make_engine(config) if any(get_kind(spec.kind).asks_model for spec in specs) else None
         )
+        self.engines = EnginePool()
         self.agents: Mapping[str, Agent] = self._build()
         self._check_people()
         self._engine_started = False
@@ -82,7 +84,11 @@ class Lineup:
 
     def _build(self) -> dict[str, Agent]:
         context = BuildContext(
-            engine_for=self._engine_for, template_for=_template, games=(self.config.game,), defaults=self._defaults
+            engines=self.engines,
+            engine_for=self._engine_for,
+            template_for=_template,
+            games=(self.config.game,),
+            defaults=self._defaults,
         )
         try:
             return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}

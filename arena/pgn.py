@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agents.spec import kind_of
 from arena.errors import StoreError, UsageError
 from arena.printable import printable
 
@@ -93,7 +94,7 @@ def _termination(detail: GameDetail) -> str:
 
 
 def _kind(spec: str) -> str:
-    return "human" if spec.partition(":")[0] == "human" else "program"
+    return "human" if kind_of(spec) == "human" else "program"
 
 
 def _tag_value(value: str) -> str:

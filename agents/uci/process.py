@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from agents.base import AgentCrashed, UnusableAgentError
 from games.base import Position
+
+logger = logging.getLogger(__name__)
 
 EXTRA_PLACES = ("/usr/games", "/usr/local/games", "/usr/local/bin", "/opt/homebrew/bin")
 """Folders that hold engines and are often missing from PATH."""
@@ -105,7 +108,7 @@ class EngineProcess(ABC):
 
     @abstractmethod
     async def wait(self) -> int:
-        """Waits for the end of the process: its exit status."""
+        """Waits for the end of the process, and for its output to be closed: the exit status."""
 
     async def quit(self) -> None:
         """Ends an idle process: it is asked, then killed."""
@@ -118,10 +121,15 @@ class EngineProcess(ABC):
             await self.kill()
 
     async def kill(self) -> None:
-        """Ends the process and what it started, at once, and reaps it. Does nothing to one that has ended."""
-        if self.running:
-            kill_session(self.pid)
-        await self.wait()
+        """Ends the process and what it started, at once, and reaps it. To be called soon after a process ended by
+        itself, too: its children may live on, and later its number may be another's."""
+        with suppress(ProcessLookupError, PermissionError):  # all have ended; the latter on macOS
+            os.killpg(self.pid, signal.SIGKILL)
+        try:
+            async with asyncio.timeout(QUIT_LIMIT_S):
+                await self.wait()
+        except TimeoutError:  # the process is reaped all the same
+            logger.warning("something that %s started holds on to its output", self.version)
 
 
 def find_engine(command: str) -> str:
@@ -146,13 +154,6 @@ def tethered(command: Sequence[str]) -> list[str]:
         return list(command)
     tether = Path(__file__).with_name("tether.py")
     return [sys.executable, "-I", "-S", str(tether), str(os.getpid()), *command]
-
-
-def kill_session(pid: int) -> None:
-    """Kills the process `pid`, started as the leader of its session, with its children. Once it is reaped the number
-    may be another's."""
-    with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, where all of them have ended
-        os.killpg(pid, signal.SIGKILL)
 
 
 def death_notice(program: str, status: int, last_words: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from agents.spec import kind_of
 from arena.cli import INTERRUPTED
 from arena.cli.logs import log_options, logs_of
 from arena.cli.options import console, db_option, echo_json, json_option
@@ -114,7 +115,7 @@ def command(
     else:
         run_id, config = _stored(db, resume, flags)
     context = click.get_current_context()
-    by_hand = any(spec.partition("?")[0] == "human" for spec in config.agent)
+    by_hand = any(kind_of(spec) == "human" for spec in config.agent)
     screen = _screen(to_stderr=as_json, plain=plain, by_hand=by_hand)
     with logs_of(context).shown_by(screen.notify):
         result = _play(config, db, run_id, screen)

@@ -120,7 +120,7 @@ def test_values_keep_their_types() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "unknown kind of agent ''; allowed are llm, random, python"),
+        ("", "unknown kind of agent ''; allowed are llm, uci, random, human, python"),
         ("lmm", r"unknown kind of agent 'lmm' \(did you mean llm\?\)"),
         ("LLM", "unknown kind of agent 'LLM'"),
         ("llm:", "nothing follows the colon"),

@@ -77,7 +77,7 @@ def test_every_option_reaches_the_record(arena, recorded):
         "--agents": 4, "--games": 3, "--concurrency": 1, "--seed": 9, "--temperature": 0.5,
         "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--threads": 1, "--kv-memory": 64,
         "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7, "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
-        "--game": "chess",
+        "--game": "chess", "--time-control": "600+2", "--charge": "wall",
     }  # fmt: skip
     switches = [
         "--no-prefix-cache",
@@ -93,6 +93,7 @@ def test_every_option_reaches_the_record(arena, recorded):
     assert config == {
         "agent": ["random"], "agents": 4, "games": 3, "concurrency": 1, "game": "chess", "fen": options["--fen"],
         "max_plies": 6, "seed": 9, "temperature": 0.5, "legality": "retry:3", "move_timeout": 12.5,
+        "time_control": "600+2", "charge": "wall",
     }  # fmt: skip
     assert engine == {
         "model": "m", "threads": 1, "page_size": 32, "kv_memory_mb": 64, "max_batch_tokens": 128, "max_batch": 7,
@@ -116,6 +117,11 @@ def test_every_option_reaches_the_record(arena, recorded):
         (["--game", "go"], ["go", "chess"]),
         (["--fen", "rubbish"], ["rubbish"]),
         (["--move-timeout", "-1"], ["--move-timeout -1", "greater than 0"]),
+        (["--time-control", "1:30"], ["--time-control 1:30", "60+1"]),
+        (["--charge", "thinking"], ["--charge", "'compute', 'wall'"]),
+        (["--white", "random"], ["--white", "--agent"]),
+        (["--agent", "uci:stokfish"], ["'stokfish'", "PATH"]),
+        (["--agent", "human", "--agents", "4"], ["one game at a time", "--concurrency 1"]),
         (["--max-plies", "0"], ["--max-plies 0"]),
         (["--temperature", "-2"], ["--temperature -2"]),
         (["--seed", "-2"], ["--seed -2"]),
