@@ -18,6 +18,9 @@ from arena.tournament.elo import NORMALISED, Counts, elo_to_score
 UNSEEN = 1e-3
 """What a score counts as that never occurred: its logarithm must exist."""
 
+LIMITS = {"normalised": 200.0, "logistic": 2000.0}
+"""Beyond these bounds the computation breaks down; differences as large need no sequential test."""
+
 Verdict = Literal["H0", "H1"]
 Distribution = tuple[float, ...]
 
@@ -36,6 +39,10 @@ class Sprt:
     def __post_init__(self) -> None:
         if not self.elo0 < self.elo1:
             raise ValueError(f"elo0 {self.elo0:g} must be less than elo1 {self.elo1:g}")
+        limit = LIMITS[self.model]
+        for name, elo in (("elo0", self.elo0), ("elo1", self.elo1)):
+            if abs(elo) > limit:
+                raise ValueError(f"{name} {elo:g} must be between {-limit:g} and {limit:g} in {self.model} Elo")
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < value < 0.5:
                 raise ValueError(f"{name} {value:g} must be between 0 and 0.5")

@@ -40,7 +40,8 @@ def test_nothing_is_accepted_without_games():
 @pytest.mark.parametrize("model", ["normalised", "logistic"])
 @pytest.mark.parametrize("counts", [Pentanomial(ww=1), Pentanomial(ll=1), Pentanomial(wl=1), Trinomial(3, 0, 1)])
 def test_few_games_have_a_finite_ratio(model, counts):
-    assert math.isfinite(Sprt(-50, 200, model=model).llr(counts))
+    assert math.isfinite(Sprt(-200, 200, model=model).llr(counts))
+    assert math.isfinite(Sprt(199, 200, model=model).llr(counts))
 
 
 @pytest.mark.parametrize("model", ["normalised", "logistic"])
@@ -70,6 +71,8 @@ def test_error_rates_are_about_those_asked_for(strength, wrong):
         ({"elo0": 5, "elo1": 5}, "elo0 5 must be less than elo1 5"),
         ({"elo0": 0, "elo1": 5, "alpha": 0.5}, "alpha 0.5 must be between 0 and 0.5"),
         ({"elo0": 0, "elo1": 5, "beta": 0}, "beta 0 must be"),
+        ({"elo0": 0, "elo1": 300}, "elo1 300 must be between -200 and 200 in normalised Elo"),
+        ({"elo0": -5000, "elo1": 0, "model": "logistic"}, "elo0 -5000 must be between -2000 and 2000 in logistic Elo"),
     ],
 )
 def test_bounds_that_make_no_test_are_refused(fields, message):
