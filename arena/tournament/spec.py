@@ -64,11 +64,10 @@ class AgentEntry(Part):
     @model_validator(mode="before")
     @classmethod
     def _line_alone(cls, data: Any) -> Any:
-        """A spec alone is its own name, unless it says another."""
-        if isinstance(data, str):
-            data = {"spec": data}
-        if isinstance(data, Mapping) and "name" not in data and isinstance(data.get("spec"), str):
-            return {**data, "name": _agent_spec(data["spec"]) and (parse_spec(data["spec"]).name or data["spec"])}
+        """A spec alone, as a line or a mapping with a kind, is named by itself: by its name, else by its line."""
+        if isinstance(data, str) or (isinstance(data, Mapping) and "kind" in data):
+            line = _agent_spec(data)
+            return {"name": parse_spec(line).name or line, "spec": line}
         return data
 
 

@@ -23,12 +23,18 @@ def test_defaults_fill_what_is_left_out():
 
 
 def test_agents_are_lines_or_mappings_and_are_named_by_their_line_at_last():
-    agents = ["random", "random?name=dice", {"name": "x", "spec": {"kind": "llm", "temperature": 0.5}}]
+    agents = [
+        "random",
+        "random?name=dice",
+        {"name": "x", "spec": {"kind": "llm", "temperature": 0.5}},
+        {"kind": "llm", "name": "y", "temperature": 0.7},
+    ]
     spec = spec_of(agents=agents)
     assert [(agent.name, agent.spec) for agent in spec.agents] == [
         ("random", "random"),
         ("dice", "random?name=dice"),
         ("x", "llm?temperature=0.5"),
+        ("y", "llm?name=y&temperature=0.7"),
     ]
 
 
@@ -43,6 +49,8 @@ def test_agents_are_lines_or_mappings_and_are_named_by_their_line_at_last():
         ({"agents": ["random", "random"]}, "two agents are called 'random'"),
         ({"agents": ["random", {"name": "x", "spec": "rndom"}]}, "agents[1].spec: unknown kind of agent 'rndom'"),
         ({"agents": ["random", {"name": "x"}]}, "agents[1].spec is missing"),
+        ({"agents": ["random", {"spec": "random"}]}, "agents[1].name is missing"),
+        ({"agents": ["random", "llm?temprature=1"]}, "agents[1]: unknown key for llm 'temprature'"),
         ({"agents": 3}, "agents 3: must be a list"),
         ({"games_per_pair": 0}, "games_per_pair 0: must be at least 1"),
         ({"games_per_pair": "two"}, "games_per_pair two: must be a whole number"),
