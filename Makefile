@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 ARGS   ?=
 
-.PHONY: help play test lint types wheel clean janggi-differential
+.PHONY: help play test lint types wheel clean janggi-differential openings-check
 
 help:
 	@echo "make play    set everything up and let 16 agents play (more options: make play ARGS='--max-plies 40')"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove .venv and what was built"
+	@echo "make openings-check   ask Stockfish whether the chess openings are balanced (some minutes)"
 
 play: $(STAMP)
 	$(BIN)/arena play --agents 16 $(ARGS)
@@ -34,6 +35,9 @@ lint: $(DEV)
 wheel: $(DEV)
 	rm -rf build dist
 	$(BIN)/python -m build --wheel
+
+openings-check: $(STAMP)
+	$(BIN)/python -m arena.tournament.openings_check $(ARGS)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arena needs Python 3.11 or newer: make PYTHON=python3.12")'
