@@ -140,7 +140,7 @@ def test_a_mixed_run_is_half_chess_and_half_janggi_with_both_colours_of_each(log
 
 @pytest.mark.parametrize("agents", [2, 4, 6, 8, 16])
 def test_every_agent_plays_both_games_of_a_long_mixed_run(log, agents) -> None:
-    games = lineup("random", agents=agents, games=max(2, agents - 1) * agents, game="mixed").schedule()
+    games = lineup("random", agents=agents, games=2 * max(2, agents - 1) * agents, game="mixed").schedule()
     for name in {game.white for game in games}:
         assert {game.game for game in games if name in (game.white, game.black)} == {"chess", "janggi"}
     assert abs(2 * sum(game.game == "chess" for game in games) - len(games)) <= agents

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from arena.live import report
 from arena.runner import RunResult
-from arena.store.records import NewGame, StoredGame
 from arena.store.first_tries import FirstTries
+from arena.store.records import NewGame, StoredGame
 from arena.store.summary import AgentResult, Percentiles, RunSummary
 
 
