@@ -74,7 +74,9 @@ def make_schedule(
         round_number, board = divmod(index, boards)
         pairing = circle_round(len(names), round_number // 2)[board]
         swapped = round_number % 2 == 1
-        game = played[(round_number // 2 + board) % len(played)]
+        # Most seats move on by one board a round: a game that did the same would follow them.
+        turn = round_number // 2 if boards == 1 else round_number // 4
+        game = played[(board + turn) % len(played)]
         seats.append((round_number // 2 * boards + board, Pairing(*reversed(pairing)) if swapped else pairing, game))
     complete = {pair for pair, count in Counter(pair for pair, _, _ in seats).items() if count == 2}
     return tuple(

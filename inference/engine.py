@@ -337,7 +337,9 @@ class Engine:
     def _prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
         """Token ids of a prompt. Raises InvalidRequestError for an empty one or ids outside the vocabulary."""
         if isinstance(prompt, str):
-            raise InvalidRequestError(f"the prompt must be messages, a Text or token ids, not a str: {prompt[:40]!r}")
+            raise InvalidRequestError(
+                f"the prompt must be messages, a Text or token ids, not a string: {prompt[:40]!r}"
+            )
         if isinstance(prompt, Text):
             return self.model.tokenizer.encode_text(prompt.content)
         if not prompt:

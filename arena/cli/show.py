@@ -168,8 +168,29 @@ def _policies(detail: GameDetail) -> str:
         policies = used.setdefault(move.agent, [])
         if move.policy not in policies:
             policies.append(move.policy)
-    names = "; ".join(f"{agent} by policy {', '.join(policies)}" for agent, policies in used.items())
+    names = "; ".join(
+        f"{agent} by policy {', '.join(policies)}{_first_tries(detail, agent) if _free(policies) else ''}"
+        for agent, policies in used.items()
+    )
     return f"{names}. Milliseconds and tokens:"
+
+
+def _free(policies: Iterable[str]) -> bool:
+    return any(policy == "free" or policy.startswith("retry:") for policy in policies)
+
+
+def _first_tries(detail: GameDetail, agent: str) -> str:
+    from arena.store.first_tries import FirstTries
+
+    mine = [move.attempts[0].failure for move in detail.moves if move.agent == agent and move.attempts]
+    to_move = detail.white if _side_to_move(detail) == "first" else detail.black
+    if detail.open_attempts and agent == to_move:
+        mine.append(detail.open_attempts[0].failure)
+    return f", legal at first try {FirstTries.of(mine)}"
+
+
+def _side_to_move(detail: GameDetail) -> Side:
+    return _position(detail, detail.plies).side_to_move
 
 
 def _print_move(move: MoveDetail) -> None:

@@ -12,7 +12,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from agents.kind import AgentSpecError
-from agents.llm import Legality
+from agents.llm_settings import Legality
 from agents.spec import parse_spec, spec_text
 from arena.clocks import Charge, TimeControl
 from arena.config import MAX_AGENTS, MAX_GAMES, MAX_PLIES, MOVE_TIMEOUT_S, EngineSettings
