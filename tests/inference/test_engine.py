@@ -68,6 +68,18 @@ async def test_the_same_request_gives_the_same_answer_alone_and_in_a_crowd_in_an
             assert engine.stats().preemptions > 0
 
 
+async def test_walking_the_trie_and_one_pass_over_it_choose_alike(make_engine):
+    choices = [f"{a}{b}{c}" for a in "abc" for b in "12" for c in "xyz"] + ["a1", "solo"]
+    walk, tree = make_engine(), make_engine(select="tree")
+    for seed in range(12):
+        prompt = [Message("user", "y" * (seed % 5))]
+        walked = await walk.choose(prompt, choices, temperature=1.3, seed=seed)
+        passed = await tree.choose(prompt, choices, temperature=1.3, seed=seed)
+        assert walked.text == passed.text
+        assert walked.probability == pytest.approx(passed.probability, abs=1e-5)
+        assert passed.usage.passes == 1
+
+
 async def test_bits_do_not_depend_on_the_batch(make_engine):
     params = SamplingParams(max_tokens=8, logprobs=True, ignore_eos=True)
     engine = make_engine()
