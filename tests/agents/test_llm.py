@@ -322,6 +322,12 @@ def test_an_explanation_cannot_be_constrained(make) -> None:
         make(prompt="explain-json")
 
 
+def test_tries_that_could_only_be_the_same_are_refused(make) -> None:
+    with pytest.raises(ValueError, match="legality=retry:2 is of no use at temperature 0 with prompt=pgn"):
+        make("retry:2", prompt="pgn", temperature=0.0)
+    make("retry:1", prompt="pgn", temperature=0.0)
+
+
 async def test_an_own_seed_changes_what_is_drawn(make, engine, ask) -> None:
     for settings in ({}, {"seed": 1}, {"seed": 2}, {"seed": 1}):
         await make(**settings).choose_move(ask())
