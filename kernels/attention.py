@@ -33,7 +33,8 @@ class SequenceRows:
 class KVCache:
     """The K and V of all layers, in pages.
 
-    Owns `k` and `v`, each a tensor a layer, [pages, kv_heads, page_size, head_dim]; which page belongs to whom is the
+    Owns `k`, a tensor a layer, [pages, kv_heads, head_dim, page_size], and `v`, [pages, kv_heads, page_size, head_dim]:
+    keys lie transposed, so that scores are computed for neighbouring keys at once. Which page belongs to whom is the
     pool's business. Page 0 is the null page: padding rows write there and nobody reads it. Invariant: finite
     everywhere, because a NaN behind a mask would leak (0 * NaN).
     """
@@ -50,26 +51,30 @@ class KVCache:
         device: torch.device | str = "cpu",
     ) -> None:
         self.page_size = page_size
-        # K and V of all layers in one tensor, so that copying or clearing a page is one operation.
-        self._all = torch.zeros(2, layers, pages, kv_heads, page_size, head_dim, dtype=dtype, device=device)
-        self.k: list[Tensor] = list(self._all[0].unbind())
-        self.v: list[Tensor] = list(self._all[1].unbind())
+        # All layers in one tensor, so that copying or clearing a page is one operation for K and one for V.
+        self._k = torch.zeros(layers, pages, kv_heads, head_dim, page_size, dtype=dtype, device=device)
+        self._v = torch.zeros(layers, pages, kv_heads, page_size, head_dim, dtype=dtype, device=device)
+        self.k: list[Tensor] = list(self._k.unbind())
+        self.v: list[Tensor] = list(self._v.unbind())
 
     def write(self, layer: int, slots: Tensor, k: Tensor, v: Tensor) -> None:
         """Store k and v, both [rows, kv_heads, head_dim], at `slots` (int64 [rows]: page * page_size + offset)."""
         page, offset = slots // self.page_size, slots % self.page_size
-        self.k[layer][page, :, offset] = k
-        self.v[layer][page, :, offset] = v
+        self.k[layer][page, :, :, offset] = k.to(self._k.dtype)
+        self.v[layer][page, :, offset] = v.to(self._v.dtype)
 
     def copy_page(self, source: int, target: int, tokens: int) -> None:
         """Give `target` the first `tokens` tokens of `source`, in every layer, and zeros after them."""
         if source != target:
-            self._all[:, :, target, :, :tokens] = self._all[:, :, source, :, :tokens]
-        self._all[:, :, target, :, tokens:] = 0.0
+            self._k[:, target, :, :, :tokens] = self._k[:, source, :, :, :tokens]
+            self._v[:, target, :, :tokens] = self._v[:, source, :, :tokens]
+        self._k[:, target, :, :, tokens:] = 0.0
+        self._v[:, target, :, tokens:] = 0.0
 
     def clear_page(self, page: int) -> None:
         """Zero a page before its first use by a new owner."""
-        self._all[:, :, page] = 0.0
+        self._k[:, page] = 0.0
+        self._v[:, page] = 0.0
 
 
 class Attention(ABC):
@@ -80,6 +85,6 @@ class Attention(ABC):
         """Prepare a step of `rows` rows (padding included); rows that no sequence names are padding."""
 
     @abstractmethod
-    def attend(self, q: Tensor, k_pages: Tensor, v_pages: Tensor, plan: Any) -> Tensor:
-        """q [rows, heads, head_dim], k_pages and v_pages [pages, kv_heads, page_size, head_dim] -> [rows, heads,
-        head_dim]. Rows of padding are finite and otherwise undefined."""
+    def attend(self, q: Tensor, cache: KVCache, layer: int, plan: Any) -> Tensor:
+        """q [rows, heads, head_dim], and what `cache` holds of `layer` -> [rows, heads, head_dim]. Rows of padding are
+        finite and otherwise undefined."""

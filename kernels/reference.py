@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kernels.attention import Attention, SequenceRows
+from kernels.attention import Attention, KVCache, SequenceRows
 
 
 class ReferenceAttention(Attention):
@@ -20,8 +20,9 @@ class ReferenceAttention(Attention):
     def plan(self, sequences: Sequence[SequenceRows], rows: int, page_size: int) -> tuple[SequenceRows, ...]:
         return tuple(sequences)
 
-    def attend(self, q: Tensor, k_pages: Tensor, v_pages: Tensor, plan: Sequence[SequenceRows]) -> Tensor:
+    def attend(self, q: Tensor, cache: KVCache, layer: int, plan: Sequence[SequenceRows]) -> Tensor:
         heads, head_dim = q.shape[1], q.shape[2]
+        k_pages, v_pages = cache.k[layer].transpose(2, 3), cache.v[layer]
         kv_heads, page_size = k_pages.shape[1], k_pages.shape[2]
         out = torch.zeros(q.shape, dtype=torch.float64)
         for sequence in plan:

@@ -26,17 +26,17 @@ def queries(rows: int, *, heads: int = HEADS, dim: int = DIM, seed: int = 2) -> 
 
 def attend(attention, q, cache, sequences):
     plan = attention.plan(sequences, q.shape[0], cache.page_size)
-    return attention.attend(q, cache.k[0], cache.v[0], plan)
+    return attention.attend(q, cache, 0, plan)
 
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("page_size", [4, 16])
 def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, shared):
-    shared = [5, 6, 7]
+    prefix = [5, 6, 7]
     sequences = [
-        SequenceRows(0, 3 * page_size + 2, 0, [*shared, 9]),  # a whole prompt, ragged end
-        SequenceRows(3 * page_size + 2, 1, 3 * page_size, [*shared, 2]),  # decode at a page border
-        SequenceRows(3 * page_size + 3, 1, 3 * page_size + 1, [*shared, 3]),
+        SequenceRows(0, 3 * page_size + 2, 0, [*prefix, 9]),  # a whole prompt, ragged end
+        SequenceRows(3 * page_size + 2, 1, 3 * page_size, [*prefix, 2]),  # decode at a page border
+        SequenceRows(3 * page_size + 3, 1, 3 * page_size + 1, [*prefix, 3]),
         SequenceRows(3 * page_size + 4, 2, page_size - 1, [10, 1]),  # crosses a border
         SequenceRows(3 * page_size + 6, 1, 0, [4]),
     ]
@@ -83,7 +83,7 @@ def test_what_a_page_holds_behind_the_mask_does_not_matter():
     q = queries(16)
     sequences = [SequenceRows(0, 1, 4, [2])]
     before = attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences)[0]
-    cache.k[0][2, :, 5:] = 1e30
+    cache.k[0][2, :, :, 5:] = 1e30
     cache.v[0][2, :, 5:] = -1e30
     assert torch.equal(before, attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences)[0])
 
@@ -107,9 +107,9 @@ def test_written_tokens_are_read_back_from_copied_pages_and_cleared_pages_are_ze
     for layer in range(2):
         cache.write(layer, torch.tensor([4, 5, 6]), k, v)
     cache.copy_page(1, 2, 2)
-    assert torch.equal(cache.k[1][2, :, :2].transpose(0, 1), k[:2])
+    assert torch.equal(cache.k[1][2, :, :, :2].permute(2, 0, 1), k[:2])
     assert torch.equal(cache.v[0][2, :, :2].transpose(0, 1), v[:2])
-    assert cache.k[0][2, :, 2:].abs().sum() == 0
+    assert cache.k[0][2, :, :, 2:].abs().sum() == 0
     cache.clear_page(1)
     cache.clear_page(2)
     assert all(t[1:3].abs().sum() == 0 for t in (*cache.k, *cache.v))

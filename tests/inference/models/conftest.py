@@ -111,7 +111,6 @@ class PagedRun:
             config.kv_heads,
             PAGE_SIZE,
             config.head_dim,
-            dtype=transformer.dtype,
         )
 
     def step(self, tokens: Sequence[Sequence[int]]) -> list[Tensor]:
