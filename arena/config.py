@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agents.llm import Legality
 from arena.errors import UsageError
+from inference.formats import WeightChoice
 
 MAX_AGENTS = 10_000
 MAX_GAMES = 100_000
@@ -36,6 +37,7 @@ class EngineSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(default="smollm2-135m", min_length=1)
+    weights: WeightChoice = "auto"
     threads: int | None = Field(default=None, ge=1, le=MAX_THREADS)
     page_size: int = Field(default=64, ge=1)
     kv_memory_mb: int = Field(default=1024, ge=1)

@@ -99,6 +99,9 @@ class Lineup:
     def new_run(self) -> NewRun:
         """The run as it goes into the record: configuration, agents, schedule. The engine must be started."""
         config = self.config
+        if self.engine is not None:  # what `auto` came to, so that the run goes on with the same wherever it does
+            settings = config.engine.model_copy(update={"weights": self.engine.model.weights})
+            config = config.model_copy(update={"engine": settings})
         return NewRun(
             config=config.model_dump(mode="json"),
             seed=config.seed,
@@ -150,7 +153,8 @@ class Lineup:
             if model in catalogue() and not is_installed(model):
                 pull(model, tell)
             tell(f"loading {model}")
-            self.engine.start()
+            self.engine.start(tell)
+            logger.info("weights in %s", self.engine.model.weights)
         except ModelError as error:
             raise UsageError(str(error)) from error
         self._engine_started = True

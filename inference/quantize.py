@@ -65,7 +65,7 @@ def quantised_matrices(config: ModelConfig, read: ReadTensor) -> Iterator[tuple[
     def reading(gain: Tensor, *weights: Tensor, bias: Tensor | None = None) -> QuantisedMatrix:
         """Matrices that read the stream after a norm of this gain."""
         gain = gain.double()
-        pieces = [piece for weight in weights for piece in weight.split(ROWS_AT_ONCE)]
+        pieces = [piece for weight in weights for piece in torch.split(weight, ROWS_AT_ONCE)]
         return stack([quantise(rotate(piece * gain)) for piece in pieces], bias)
 
     def writing(weight: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def quantised_matrices(config: ModelConfig, read: ReadTensor) -> Iterator[tuple[
 
     def rotated_heads(weight: Tensor) -> Tensor:
         """V, or its bias: [kv_heads * head_dim, ...] with each head of the output rotated."""
-        heads = weight.unflatten(0, (config.kv_heads, config.head_dim))
+        heads = weight.reshape(config.kv_heads, config.head_dim, *weight.shape[1:])
         return rotate(heads.movedim(1, -1)).movedim(-1, 1).flatten(0, 1)
 
     for index in range(config.layers):
@@ -89,9 +89,9 @@ def quantised_matrices(config: ModelConfig, read: ReadTensor) -> Iterator[tuple[
         gain = read(f"{layer}input_layernorm.weight")
         yield f"layers.{index}.qkv", reading(gain, q, k, rotated_heads(v), bias=bias)
 
-        output = rotate(read(f"{attention}o_proj.weight").unflatten(1, (config.heads, config.head_dim))).flatten(1)
+        output = read(f"{attention}o_proj.weight").reshape(-1, config.heads, config.head_dim)
         bias = writing(read(f"{attention}o_proj.bias")) if config.output_bias else None
-        yield f"layers.{index}.output", stack([quantise(writing(output))], bias)
+        yield f"layers.{index}.output", stack([quantise(writing(rotate(output).flatten(1)))], bias)
 
         gain = read(f"{layer}post_attention_layernorm.weight")
         gate, up = read(f"{mlp}gate_proj.weight"), read(f"{mlp}up_proj.weight")
@@ -107,7 +107,7 @@ def quantised_matrices(config: ModelConfig, read: ReadTensor) -> Iterator[tuple[
 def rotated_embedding(read: ReadTensor) -> Tensor:
     """float32 [vocab, hidden]: the stream begins rotated."""
     embedding = read("model.embed_tokens.weight")
-    return torch.cat([rotate(piece).float() for piece in embedding.split(ROWS_AT_ONCE)])
+    return torch.cat([rotate(piece).float() for piece in torch.split(embedding, ROWS_AT_ONCE)])
 
 
 def down_block(config: ModelConfig) -> int:

@@ -30,7 +30,7 @@ def hadamard_blocks(x: Tensor, block: int) -> Tensor:
     float64. Raises ValueError unless `block` is a power of two that divides the size."""
     if block < 1 or block & (block - 1) or x.shape[-1] % block:
         raise ValueError(f"a block of {block} is no power of two that divides {x.shape[-1]}")
-    return (x.double().unflatten(-1, (-1, block)) @ _hadamard(block)).flatten(-2)
+    return (x.double().reshape(*x.shape[:-1], -1, block) @ _hadamard(block)).reshape(x.shape)
 
 
 def block_size(size: int, most: int) -> int:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
@@ -51,7 +52,7 @@ _OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy", "cache"
 # --- vectors: 8 int32, or the same 256 bits seen as 16 int16 ----------------------------------------------------------
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """A value that the compiler keeps in one vector register."""
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ _INT8 = ir.VectorType(ir.IntType(8), 16)
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _INT32)
 
@@ -76,7 +77,7 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any, kind: Any) -
     return builder.bitcast(builder.gep(array.data, [args[1]]), kind.as_pointer())
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _zero(typing_context: Any) -> Any:
     """8 zeros."""
 
@@ -86,7 +87,7 @@ def _zero(typing_context: Any) -> Any:
     return lanes(), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _load_weights(typing_context: Any, array: Any, index: Any) -> Any:
     """16 int8 from `index` on, as int16."""
 
@@ -97,7 +98,7 @@ def _load_weights(typing_context: Any, array: Any, index: Any) -> Any:
     return lanes(array, types.intp), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _load_pair(typing_context: Any, array: Any, index: Any) -> Any:
     """The two int16 at `index`, 8 times."""
 
@@ -109,7 +110,7 @@ def _load_pair(typing_context: Any, array: Any, index: Any) -> Any:
     return lanes(array, types.intp), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     """8 int32 to `index` on."""
 
@@ -120,7 +121,7 @@ def _store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     return types.void(array, types.intp, lanes), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _dot(typing_context: Any, sums: Any, weights: Any, pair: Any) -> Any:
     """sums + the products of neighbours, two by two: vpmaddwd where the processor has it."""
 
@@ -144,6 +145,11 @@ def _has_avx2(context: Any) -> bool:
     return "+avx2" in context.codegen().magic_tuple()[2].split(",")
 
 
+def is_fast() -> bool:
+    """Whether this processor has the instruction that makes these products faster than float32 ones."""
+    return bool(get_host_cpu_features().get("avx2"))
+
+
 # --- the product ------------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +169,7 @@ def pack(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     return packed
 
 
-@njit(parallel=True, **_OPTIONS)  # type: ignore[misc]
+@njit(parallel=True, **_OPTIONS)
 def _pack(weight: Any, packed: Any) -> None:
     out, inner = weight.shape
     width = inner + inner % 2
@@ -179,7 +185,7 @@ def unpack(packed: NDArray[np.int8], out: int, inner: int) -> NDArray[np.int8]:
     return np.ascontiguousarray(panels.transpose(0, 2, 1, 3).reshape(len(panels) * PANEL, -1)[:out, :inner])
 
 
-@njit(**_OPTIONS)  # type: ignore[misc]
+@njit(**_OPTIONS)
 def _hadamard(x: Any, block: int) -> None:
     """The Walsh-Hadamard transform of each `block` of x, a power of two, in place, not normalised."""
     half = 1
@@ -202,7 +208,7 @@ def _hadamard(x: Any, block: int) -> None:
         half *= 2
 
 
-@njit(**_OPTIONS)  # type: ignore[misc]
+@njit(**_OPTIONS)
 def _quantise_row(x: Any, q: Any, block: int) -> Any:
     """x float32 [inner] -> q int16 [inner or one more] and the factor that leads back.
 
@@ -223,8 +229,8 @@ def _quantise_row(x: Any, q: Any, block: int) -> Any:
     return largest / np.float32(LARGEST) / np.float32(math.sqrt(block))
 
 
-@njit(parallel=True, **_OPTIONS)  # type: ignore[misc]
-def quantise(x: Any, block: int) -> Any:
+@njit(parallel=True, **_OPTIONS)
+def quantise(x: Any, block: int, threads: int) -> Any:
     """x float32 [rows, inner], contiguous -> q int16 [rows, inner], made full to ROWS and pairs by zeros, and factors
     float32 [rows]: row r of x, transformed by blocks of `block` if that is more than 1, is about q[r] * factors[r]."""
     rows, inner = x.shape
@@ -234,12 +240,13 @@ def quantise(x: Any, block: int) -> Any:
         for row in range(rows):
             factors[row] = _quantise_row(x[row], q[row], block)
     else:
-        for row in prange(rows):
-            factors[row] = _quantise_row(x[row], q[row], block)
+        for thread in prange(threads):
+            for row in range(thread, rows, threads):
+                factors[row] = _quantise_row(x[row], q[row], block)
     return q, factors
 
 
-@njit(**_OPTIONS)  # type: ignore[misc]
+@njit(**_OPTIONS)
 def _sums(weights: Any, start: int, q: Any, first: int, width: int, sums: Any) -> None:
     """Integer products of ROWS rows, from place `first` of the flat q on, with the panel of W at `start`: to `sums`,
     int32 [ROWS * PANEL]."""
@@ -266,27 +273,28 @@ def _sums(weights: Any, start: int, q: Any, first: int, width: int, sums: Any) -
     _store(sums, 56, d1)
 
 
-@njit(parallel=True, **_OPTIONS)  # type: ignore[misc]
-def multiply(x: Any, weights: Any, scales: Any, bias: Any, block: int) -> Any:
+@njit(parallel=True, **_OPTIONS)
+def multiply(x: Any, weights: Any, scales: Any, bias: Any, block: int, threads: int) -> Any:
     """y float32 [rows, out] for x float32 [rows, inner], contiguous, W as `pack` gives it, and its `scales` float32
-    [out]. `bias` is float32 [out], or empty. `block` as for `quantise`: the transform must be folded into W."""
+    [out]. `bias` is float32 [out], or empty. `block` as for `quantise`: the transform must be folded into W. The work
+    is cut into `threads` parts."""
     rows, out = x.shape[0], scales.size
-    q, factors = quantise(x, block)
+    q, factors = quantise(x, block, threads)
     width = q.shape[1]
     flat = q.reshape(-1)
     y = np.empty((rows, out), np.float32)
-    for panel in prange(-(-out // PANEL)):
+    for thread in prange(threads):
         sums = np.empty(ROWS * PANEL, np.int32)
-        left = panel * PANEL
-        right = min(left + PANEL, out)
-        for row in range(0, rows, ROWS):
-            _sums(weights, panel * PANEL * width, flat, row * width, width, sums)
-            for near in range(row, min(row + ROWS, rows)):
-                factor = factors[near]
-                line = (near - row) * PANEL - left
-                for channel in range(left, right):
-                    y[near, channel] = np.float32(sums[line + channel]) * scales[channel] * factor
-                if bias.size:
+        for left in range(thread * PANEL, out, threads * PANEL):
+            right = min(left + PANEL, out)
+            for row in range(0, rows, ROWS):
+                _sums(weights, left * width, flat, row * width, width, sums)
+                for near in range(row, min(row + ROWS, rows)):
+                    factor = factors[near]
+                    line = (near - row) * PANEL - left
                     for channel in range(left, right):
-                        y[near, channel] += bias[channel]
+                        y[near, channel] = np.float32(sums[line + channel]) * scales[channel] * factor
+                    if bias.size:
+                        for channel in range(left, right):
+                            y[near, channel] += bias[channel]
     return y

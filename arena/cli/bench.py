@@ -12,6 +12,7 @@ import click
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
+from inference.formats import WEIGHT_CHOICES
 
 if TYPE_CHECKING:
     from arena.bench.serving import Measurement
@@ -32,6 +33,8 @@ def load_options(in_flight: int, plies: int) -> Callable[[Callable[..., Any]], C
         click.option("--plies", type=positive, default=plies, show_default=True, help="Requests of each game."),
         click.option("--seed", type=int, default=0, show_default=True, help="Of the games and the answers."),
         click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`."),
+        click.option("--weights", type=click.Choice(WEIGHT_CHOICES), default="auto", show_default=True,
+                     help="How weights are held; auto is int8 where that is fast."),
         click.option("--threads", type=positive, help="Processor threads of the engine."),
         click.option("--page-size", type=positive, default=64, show_default=True, help="Tokens a KV page."),
         click.option("--kv-memory", type=positive, default=1024, show_default=True, help="MiB of the KV cache."),
@@ -148,6 +151,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
         raise UsageError(f"--plies {options['plies']}: {error}") from error
     config = EngineConfig(
         model=options["model"],
+        weights=options["weights"],
         threads=options["threads"],
         page_size=options["page_size"],
         kv_memory_mb=options["kv_memory"],
@@ -155,7 +159,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
         **settings,
     )
     try:
-        return workload, config, load_model(config.model)
+        return workload, config, load_model(config.model, weights=config.weights)
     except ModelError as error:
         raise UsageError(str(error)) from error
 

@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from inference.models.linear import Linear
@@ -39,8 +38,8 @@ class Int8Linear:
         return rows * torch.from_numpy(self._scale)[:, None]
 
     def __call__(self, x: Tensor) -> Tensor:
-        rows = x.contiguous().numpy()
-        return torch.from_numpy(int8.multiply(rows, self._packed, self._scale, self._bias, self._block))
+        rows, threads = x.contiguous().numpy(), torch.get_num_threads()
+        return torch.from_numpy(int8.multiply(rows, self._packed, self._scale, self._bias, self._block, threads))
 
 
 class FbgemmLinear:
@@ -61,7 +60,7 @@ class FbgemmLinear:
         return weight * self._scale[:, None]
 
     def __call__(self, x: Tensor) -> Tensor:
-        q, factors = int8.quantise(x.contiguous().numpy(), self._block)
+        q, factors = int8.quantise(x.contiguous().numpy(), self._block, torch.get_num_threads())
         whole = torch.from_numpy(q[: x.shape[0], : x.shape[1]]).float()
         sums = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(whole, 1.0, 128, self._packed)
         y: Tensor = sums.mul_(self._scale).mul_(torch.from_numpy(factors)[:, None])
@@ -77,7 +76,6 @@ def make_int8_linear(matrix: QuantisedMatrix, block: int = 1) -> Linear:
 def fbgemm_is_exact() -> bool:
     """Whether this build of torch has fbgemm's operators, which are private, and they sum exactly on this processor."""
     try:
-        torch.backends.quantized.engine = "fbgemm"
         linear = FbgemmLinear(QuantisedMatrix(torch.full((16, 64), 127, dtype=torch.int8), torch.ones(16)))
         got = linear(torch.full((4, 64), 127.0))
     except (AttributeError, RuntimeError):

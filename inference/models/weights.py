@@ -91,8 +91,19 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, device: torch.device | str) -> ModelWeights:
-    """Read every tensor once into memory of its own.
+MakeLinear = Callable[[Tensor, Tensor | None], Linear]
+"""Makes the product with a matrix [out, in] and perhaps a bias [out]."""
+
+
+def assemble(
+    config: ModelConfig,
+    read: ReadTensor,
+    *,
+    dtype: torch.dtype,
+    device: torch.device | str,
+    linear_of: MakeLinear = make_linear,
+) -> ModelWeights:
+    """Read every tensor once into memory of its own; `linear_of` decides how matrices are held.
 
     The copy keeps the result independent of the file: its memory is aligned alike on every load, and a file that is
     later truncated cannot kill the process. Raises ModelError for a tensor of another shape.
@@ -112,7 +123,7 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
 
     def linear(*names: str) -> Linear:
         bias = stack(*(f"{name}.bias" for name in names)) if f"{names[0]}.bias" in shapes else None
-        return make_linear(stack(*(f"{name}.weight" for name in names)), bias)
+        return linear_of(stack(*(f"{name}.weight" for name in names)), bias)
 
     def layer(index: int) -> LayerWeights:
         attention, mlp = f"model.layers.{index}.self_attn.", f"model.layers.{index}.mlp."
@@ -132,5 +143,5 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
         embedding=embedding,
         layers=tuple(layer(index) for index in range(config.layers)),
         norm=stack("model.norm.weight"),
-        head=make_linear(embedding) if config.tie_embeddings else linear("lm_head"),
+        head=linear_of(embedding, None) if config.tie_embeddings else linear("lm_head"),
     )
