@@ -64,8 +64,8 @@ _STEP_LOCK = threading.Lock()
 class EngineConfig:
     """What an engine is started with. The switches turn each technique off, to see what it is worth.
 
-    `weights` is how the matrices of the model are held, unless a loaded one is given; `auto` is int8 where that is fast,
-    else float32.
+    `weights` is how the matrices of the model are held, unless a loaded one is given; `auto` is int8 where that is
+    fast, else float32.
     `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does. `max_batch` bounds the
     sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
     batching. `shared_attention` off reads a page that several sequences share once for each of them. `max_waiting`

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -89,7 +90,8 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
         part.replace(path)
     except (OSError, SafetensorError) as error:
         logger.warning("the 8-bit weights cannot be kept, and will be worked out again next time: %s", error)
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # it may never have been there, nor its folder
+            part.unlink()
 
 
 def _read(path: Path, config: ModelConfig) -> dict[str, Tensor] | None:

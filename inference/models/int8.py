@@ -8,6 +8,7 @@ values chosen to overflow, that it sums exactly.
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -47,8 +48,10 @@ class FbgemmLinear:
 
     def __init__(self, matrix: QuantisedMatrix, block: int = 1) -> None:
         ones, zeros = torch.ones(matrix.weight.shape[0]), torch.zeros(matrix.weight.shape[0])
-        weight = torch._make_per_channel_quantized_tensor(matrix.weight, ones, zeros.long(), 0)
-        self._packed = torch.ops.quantized.linear_prepack(weight, None)
+        with warnings.catch_warnings():  # that torch will drop quantised tensors one day: then the probe says so
+            warnings.simplefilter("ignore", UserWarning)
+            weight = torch._make_per_channel_quantized_tensor(matrix.weight, ones, zeros.long(), 0)
+            self._packed = torch.ops.quantized.linear_prepack(weight, None)
         self._scale = matrix.scale
         self._bias = matrix.bias
         self._block = block
