@@ -146,15 +146,15 @@ class Lineup:
             return
         from inference.catalogue import catalogue, is_installed
         from inference.errors import ModelError
+        from inference.formats import resolve
         from inference.pull import pull
 
         model, tell = self.config.engine.model, progress or logger.info
         try:
             if model in catalogue() and not is_installed(model):
                 pull(model, tell)
-            tell(f"loading {model}")
+            tell(f"loading {model}, weights in {resolve(self.config.engine.weights)}")
             self.engine.start(tell)
-            logger.info("weights in %s", self.engine.model.weights)
         except ModelError as error:
             raise UsageError(str(error)) from error
         self._engine_started = True

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from inference.catalogue import models_folder
+from inference.catalogue import int8_folder
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
 from inference.models.int8 import make_int8_linear
@@ -53,7 +53,7 @@ def int8_weights(
 
 def stored_at(checksum: str) -> Path:
     """Where the 8-bit weights of the checkpoint with this checksum are kept, whether they are there or not."""
-    return models_folder().parent / "int8" / f"{checksum}-{FORMAT}.safetensors"
+    return int8_folder() / f"{checksum}-{FORMAT}.safetensors"
 
 
 def _checked(config: ModelConfig, read: ReadTensor) -> ReadTensor:

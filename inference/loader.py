@@ -78,6 +78,22 @@ def load_model(
     )
 
 
+def read_config(spec: str) -> ModelConfig:
+    """The shape of the model that `spec` names, fetched first if need be. Raises ModelError as `load_model` does."""
+    path = Path(spec).expanduser()
+    if spec in catalogue():
+        if not is_installed(spec):
+            pull(spec, None)
+        path = model_folder(spec)
+    elif path.suffix == ".gguf" and path.is_file():
+        from inference.gguf import GGUFModel
+
+        return GGUFModel(path).config
+    elif not path.is_dir():
+        path = _fetch_from_hub(spec, None)
+    return ModelConfig.from_hf(read_json(path / "config.json"))
+
+
 def fingerprint(*paths: Path) -> str:
     """A sha256 that tells weights apart without reading them whole.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli import bench_quality, bench_roofline
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
@@ -60,6 +61,10 @@ def command() -> None:
     """
 
 
+command.add_command(bench_quality.command, "quality")
+command.add_command(bench_roofline.command, "roofline")
+
+
 @command.command()
 @load_options(in_flight=16, plies=8)
 @click.option("--no-prefix-cache", is_flag=True, help="Compute every prompt from its first token.")
@@ -68,18 +73,23 @@ def command() -> None:
 @click.option("--no-jump-forward", is_flag=True, help="Forced tokens are decoded one by one.")
 @click.option("--no-shared-attention", is_flag=True, help="Shared pages are read once for each sequence.")
 @click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True, help="Sequences a step.")
+@click.option("--roofline", is_flag=True, help="Also measure what this machine allows at best on this load.")
 @log_options
-def serving(as_json: bool, max_batch: int, **options: Any) -> None:
+def serving(as_json: bool, max_batch: int, roofline: bool, **options: Any) -> None:
     """Moves a second, latency and what a move costs."""
     switches = {
         name.removeprefix("no_"): not options.pop(name) for name in [name for name in options if name.startswith("no_")]
     }
     workload, config, model = _prepare(options, max_batch=max_batch, **switches)
     result = _measure(workload, config, model)
+    limit = _limit(result, config, model) if roofline else None
     if as_json:
-        echo_json({**asdict(result), "load": _load_of(workload), "engine": asdict(config)})
-    else:
-        _print_cell(result, workload)
+        told = {**asdict(result), "load": _load_of(workload), "engine": asdict(config), "weights": model.weights}
+        echo_json(told | ({"limit_moves_per_s": limit} if roofline else {}))
+        return
+    _print_cell(result, workload, model.weights)
+    if limit is not None:
+        click.echo(f"\n{result.moves_per_s / limit:.0%} of this machine's limit of {limit:,.1f} moves/s on this load.")
 
 
 @command.command()
@@ -174,6 +184,21 @@ def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Me
         raise ArenaError(f"the engine failed under this load: {errors.exceptions[0]}") from errors
 
 
+def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> float:
+    import torch
+
+    from arena.bench.roofline import MoveCost, limit_moves_per_s, measure_ceilings
+
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    cost = MoveCost(
+        tokens=result.forwarded_tokens_per_move,
+        scored=result.passes_per_move,
+        context=result.prompt_tokens_per_move,
+    )
+    return limit_moves_per_s(model.config, model.weights, measure_ceilings(model.config), cost)
+
+
 def _load_of(workload: Workload) -> dict[str, Any]:
     return {
         "prompt": workload.prompt,
@@ -184,7 +209,7 @@ def _load_of(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _print_cell(result: Measurement, workload: Workload) -> None:
+def _print_cell(result: Measurement, workload: Workload, weights: str) -> None:
     from rich.table import Table
 
     def spread(values: dict[str, float]) -> str:
@@ -193,6 +218,7 @@ def _print_cell(result: Measurement, workload: Workload) -> None:
     table = Table(box=None, show_header=False)
     for name, value in (
         ("load", f"{workload.prompt}/{workload.answer}, {len(workload.games)} in flight, {result.requests} moves"),
+        ("weights", weights),
         ("moves/s", f"{result.moves_per_s:.2f}"),
         ("latency, ms", spread(result.latency_ms)),
         ("TTFT, ms", spread(result.ttft_ms)),

@@ -85,6 +85,15 @@ def test_an_8_bit_model_answers_nearly_as_the_model_it_was_made_from(checkpoint,
     assert (rounded - exact).pow(2).mean() < 2e-3 * exact.pow(2).mean()
 
 
+def test_a_sequence_has_the_same_bits_alone_and_in_company_in_8_bits(checkpoint, paged_run):
+    model = load_model(str(checkpoint("llama")), weights="int8").transformer
+    mine = [5, 17, 88, 200, 3, 45, 46]
+    strangers = [[index + 1] * (index + 2) for index in range(7)]
+    alone = paged_run(model).step([mine])[0]
+    crowd = paged_run(model, sequences=8).step([*strangers, mine])[-1]
+    assert torch.equal(crowd, alone)
+
+
 def test_quantised_weights_are_kept_and_read_back_without_the_checkpoint():
     tensors = random_tensors(SHAPE)
     first = int8_weights(SHAPE, lambda: tensors.__getitem__, "abc")
