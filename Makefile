@@ -7,20 +7,25 @@ STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 ARGS   ?=
 
-.PHONY: help play test lint types wheel clean
+.PHONY: help play test lint types wheel clean janggi-differential openings-check
 
 help:
 	@echo "make play    set everything up and let 16 agents play (more options: make play ARGS='--max-plies 40')"
 	@echo "make test    set everything up and run the tests"
+	@echo "make janggi-differential  play 20,000 random plies of each janggi rule set beside pyffish (more: ARGS='--seed 2')"
 	@echo "make lint    ruff and mypy"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove .venv and what was built"
+	@echo "make openings-check   ask Stockfish whether the chess openings are balanced (some minutes)"
 
 play: $(STAMP)
 	$(BIN)/arena play --agents 16 $(ARGS)
 
 test: $(DEV)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+
+janggi-differential: $(DEV)
+	$(BIN)/python -m games.janggi.differential $(ARGS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -30,6 +35,9 @@ lint: $(DEV)
 wheel: $(DEV)
 	rm -rf build dist
 	$(BIN)/python -m build --wheel
+
+openings-check: $(STAMP)
+	$(BIN)/python -m arena.tournament.openings_check $(ARGS)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arena needs Python 3.11 or newer: make PYTHON=python3.12")'

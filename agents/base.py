@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import ClassVar
 
-from games.base import Position
+from games.base import Position, Side
 
 
 class Failure(StrEnum):
@@ -28,6 +30,14 @@ class AgentCrashed(RuntimeError):
 
 class InfrastructureError(RuntimeError):
     """What the agent relies on (our engine, an endpoint) failed: nobody's fault in the game."""
+
+
+class UnusableAgentError(ValueError):
+    """What an agent was told to use turns out at its start to be of no use; the message says what and why."""
+
+
+class PlayerLeft(Exception):
+    """The person who was asked has gone: the run stops here, and can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +103,29 @@ class Attempt:
         self.accounting.check()
 
 
+FLAG_MARGIN_MS = 200.0
+"""How long after its flag a move still counts: the event loop may have been busy with other games."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What both sides have left, in milliseconds, when a move is asked for, and what each move adds."""
+
+    first_ms: float
+    second_ms: float
+    increment_ms: float
+
+    def left(self, side: Side) -> float:
+        return self.first_ms if side == "first" else self.second_ms
+
+
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
     """What an agent is asked: a move in `position`.
 
     `seed` belongs to this ply (attempts derive theirs from it) and comes from the run's seed, the game and the ply,
-    so that no agent holds a running generator and a resumed game goes on exactly.
+    so that no agent holds a running generator and a resumed game goes on exactly. `deadline_s` is the wall time after
+    which nobody waits for the answer any more; `clock` is there in games with a time control.
     """
 
     position: Position
@@ -106,11 +133,12 @@ class MoveRequest:
     ply: int
     seed: int
     deadline_s: float | None = None
+    clock: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MoveReply:
-    """What an agent answers: a canonical legal `move`, or None with the last attempt's `failure`.
+    """What an agent answers: a canonical legal `move`, or None with the last attempt's `failure`, or it `resigns`.
 
     `policy` is the legality policy it was chosen under; `probability` is the model's, where there is one.
     """
@@ -119,11 +147,17 @@ class MoveReply:
     attempts: tuple[Attempt, ...]
     policy: str
     probability: float | None = None
+    resigns: bool = False
 
     @classmethod
     def of(cls, move: str, policy: str = "custom") -> MoveReply:
         """The reply of an agent that simply knows its move, in one attempt without cost."""
         return cls(move, (Attempt(text=move),), policy)
+
+    @classmethod
+    def resignation(cls, policy: str = "custom") -> MoveReply:
+        """The reply of an agent that gives the game up."""
+        return cls(None, (), policy, resigns=True)
 
     def check(self) -> None:
         """Raises ValueError naming what cannot be: a reply comes from code that may be anybody's.
@@ -142,6 +176,10 @@ class MoveReply:
             attempt.check()
         if self.probability is not None and not (_is_number(self.probability) and 0 <= self.probability <= 1 + 1e-6):
             raise ValueError(f"probability is {self.probability!r}, not a number from 0 to 1")
+        if type(self.resigns) is not bool:
+            raise ValueError(f"resigns is {self.resigns!r}, not a bool")
+        if self.resigns and self.move is not None:
+            raise ValueError(f"move is {self.move!r} although it resigns")
 
     @property
     def failure(self) -> Failure | None:
@@ -162,18 +200,29 @@ class Agent(ABC):
 
     name: str
 
-    @property
-    def template_hash(self) -> str | None:
-        """Content hash of the prompt template, if the agent has one; stored with every game."""
+    queues: ClassVar[bool] = False
+    """Whether an answer may have to wait in a line that is not the agent's own, and tells how long (`queue_ms`)."""
+
+    is_person: ClassVar[bool] = False
+    """A person plays one game at a time, and has no limit for a move but a clock that was asked for."""
+
+    def template_hash(self, game: str) -> str | None:
+        """Content hash of the prompt template for `game`, if the agent has one; stored with every game."""
         return None
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What is known only after `start`, such as an engine's version: recorded with the run's agents, and the
+        same when the run is resumed."""
+        return {}
 
     async def start(self) -> None:  # noqa: B027 - most agents have nothing to do here
         """Make ready before the first clock starts: load, warm a prompt, launch a process."""
 
     @abstractmethod
     async def choose_move(self, request: MoveRequest) -> MoveReply:
-        """Choose a move. Raises InfrastructureError for what is not the agent's fault; any other exception is a
-        crash of the agent."""
+        """Choose a move. Raises InfrastructureError for what is not the agent's fault, PlayerLeft to stop the run;
+        any other exception is a crash of the agent."""
 
     async def close(self) -> None:  # noqa: B027
         """Release what `start` took. Called once, on every way out."""

@@ -54,12 +54,19 @@ def make_agent(target: str, arguments: Mapping[str, Any], name: str) -> Agent:
     try:
         agent = agent_class(**arguments, **({"name": name} if takes_name else {}))
         agent.name = name
-        template = agent.template_hash
     except (Exception, SystemExit) as error:
         raise CustomAgentError(f"cannot make {target}: {type(error).__name__}: {error}") from error
-    if not isinstance(template, str | None):
-        raise CustomAgentError(f"{target}: template_hash must be a str or None, not {template!r}")
     return agent
+
+
+def check_template_hash(agent: Agent, game: str, target: str) -> None:
+    """Raises CustomAgentError if the agent cannot say which template it has for `game`: that is recorded."""
+    try:
+        template = agent.template_hash(game)
+    except (Exception, SystemExit) as error:
+        raise CustomAgentError(f"{target}: template_hash raised {type(error).__name__}: {error}") from error
+    if not isinstance(template, str | None):
+        raise CustomAgentError(f"{target}: template_hash must give a str or None, not {template!r}")
 
 
 def _is_agent(value: object) -> TypeGuard[type[Agent]]:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic
-from typing import Literal, Protocol
+from typing import Protocol
 
 from agents.base import Accounting, Agent, Attempt, Failure, InfrastructureError, MoveReply, MoveRequest
+from agents.llm_settings import LLMSettings
 from agents.parsing import parse_answer
 from agents.prompts import PromptTemplate
 from agents.seeds import derive_seed
 from games import get_game
 from games.base import Position
 from inference.errors import InferenceError, RequestTimeoutError
-from inference.types import ChoiceReply, Message, Prompt, Reply, SamplingParams, ScoreReply, Timing, Usage
+from inference.types import ChoiceReply, Prompt, Reply, SamplingParams, ScoreReply, Timing, Usage
 
 
 class ChoiceEngine(Protocol):
@@ -33,102 +34,57 @@ class ChoiceEngine(Protocol):
         *,
         temperature: float = 1.0,
         seed: int | None = None,
+        terminator: str | None = None,
         timeout_s: float | None = None,
     ) -> ChoiceReply: ...
 
-    async def score(self, prompt: Prompt, choices: Sequence[str], *, timeout_s: float | None = None) -> ScoreReply: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Legality:
-    """What keeps an agent to the rules: `constrained` decoding, or free text with so many tries."""
-
-    kind: Literal["constrained", "retry", "free"] = "constrained"
-    tries: int = 1
-
-    @classmethod
-    def parse(cls, text: str) -> Legality:
-        """Read `constrained`, `retry:N` or `free`. Raises ValueError."""
-        if text == "constrained":
-            return cls("constrained")
-        if text == "free":
-            return cls("free")
-        kind, _, tries = text.partition(":")
-        if kind == "retry" and tries.isascii() and tries.isdecimal() and 1 <= int(tries) <= 100:
-            return cls("retry", int(tries))
-        raise ValueError(f"legality must be constrained, free or retry:N with N from 1 to 100, not {text!r}")
-
-    def __str__(self) -> str:
-        return f"retry:{self.tries}" if self.kind == "retry" else self.kind
-
-
-@dataclass(frozen=True, slots=True)
-class LLMSettings:
-    """How an LLMAgent uses its model.
-
-    `select` is how a constrained agent picks: `choose` walks the token trie of the legal moves, `score` draws
-    from the probabilities of the whole moves. `max_tokens`, `top_k` and `top_p` shape free text only;
-    `temperature` 0 is greedy everywhere. Raises InvalidRequestError (a ValueError) for values out of range.
-    """
-
-    temperature: float = 1.0
-    legality: Legality = Legality()
-    select: Literal["choose", "score"] = "choose"
-    max_tokens: int = 16
-    top_k: int = 0
-    top_p: float = 1.0
-
-    def __post_init__(self) -> None:
-        self.sampling(seed=0)
-
-    def sampling(self, seed: int) -> SamplingParams:
-        """The parameters of one try in free text."""
-        return SamplingParams(
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            top_k=self.top_k,
-            top_p=self.top_p,
-            seed=seed,
-        )
-
-    def in_force(self) -> dict[str, str | int | float]:
-        """The settings that have an effect, as plain values."""
-        always: dict[str, str | int | float] = {
-            "temperature": self.temperature,
-            "legality": str(self.legality),
-        }
-        if self.legality.kind == "constrained":
-            return always | {"select": self.select}
-        return always | {"max_tokens": self.max_tokens, "top_k": self.top_k, "top_p": self.top_p}
+    async def score(
+        self,
+        prompt: Prompt,
+        choices: Sequence[str],
+        *,
+        terminator: str | None = None,
+        timeout_s: float | None = None,
+    ) -> ScoreReply: ...
 
 
 class LLMAgent(Agent):
     """Plays what a model says, held to the rules by its legality policy. Keeps nothing between calls.
 
-    An engine that fails raises InfrastructureError, a history that outgrew the model's context included;
-    running into the request's deadline is the agent's own failure, TIMEOUT.
+    `templates` has the prompt template of each game that it plays. An engine that fails raises InfrastructureError, a
+    history that outgrew the model's context included; running into the request's deadline is the agent's own failure,
+    TIMEOUT.
     """
 
+    queues = True
+
     def __init__(
-        self, name: str, engine: ChoiceEngine, template: PromptTemplate, settings: LLMSettings | None = None
+        self,
+        name: str,
+        engine: ChoiceEngine,
+        templates: Mapping[str, PromptTemplate],
+        settings: LLMSettings | None = None,
     ) -> None:
+        """Raises ValueError if decoding is to be constrained and a template's answer is more than a move."""
         self.name = name
-        self.template = template
+        self.templates = templates
         self.settings = settings or LLMSettings()
         self._engine = engine
-        self._game = get_game(template.game)
+        for template in templates.values():
+            if self.settings.legality.kind == "constrained" and not template.can_constrain:
+                raise ValueError(f"prompt={template.name} answers in free text: set legality=retry:3, or free")
 
-    @property
-    def template_hash(self) -> str:
-        return self.template.hash
+    def template_hash(self, game: str) -> str:
+        return self.templates[game].hash
 
     async def start(self) -> None:
-        """Send the prompt of the start position once, for one token that is thrown away: the prefix that all
+        """Send the prompt of each game's start position once, for one token that is thrown away: the prefix that all
         games share is then in the engine's cache before the first clock starts."""
-        with self._engine_for(_Clock(None)) as timeout_s:
-            await self._engine.generate(
-                self.prompt(self._game.position()), SamplingParams(max_tokens=1), timeout_s=timeout_s
-            )
+        for game in self.templates:
+            with self._engine_for(_Clock(None)) as timeout_s:
+                await self._engine.generate(
+                    self.prompt(get_game(game).position()), SamplingParams(max_tokens=1), timeout_s=timeout_s
+                )
 
     async def choose_move(self, request: MoveRequest) -> MoveReply:
         clock = _Clock(request.deadline_s)
@@ -136,56 +92,88 @@ class LLMAgent(Agent):
             return await self._among_legal_moves(request, clock)
         return await self._in_free_text(request, clock)
 
-    def prompt(self, position: Position) -> list[Message]:
-        """The messages of the first try in `position`. Raises ValueError for a position of another game."""
-        if position.game != self.template.game:
-            raise ValueError(f"template {self.template.name!r} is for {self.template.game}, not {position.game}")
-        return self.template.messages(position, self._game)
+    def prompt(self, position: Position) -> Prompt:
+        """The prompt of the first try in `position`. Raises ValueError for a game without a template."""
+        return self._template(position).prompt(position)
+
+    def choices(self, position: Position) -> list[str]:
+        """The legal moves in their order, as the model writes them."""
+        template = self._template(position)
+        return [template.choice(position, move) for move in position.legal_moves()]
+
+    async def distribution(self, position: Position) -> tuple[float, ...]:
+        """The model's probability of each legal move's whole text among those of all, in their order. Raises
+        InfrastructureError."""
+        with self._engine_for(_Clock(None)) as timeout_s:
+            reply = await self._engine.score(
+                self.prompt(position),
+                self.choices(position),
+                terminator=self._template(position).terminator,
+                timeout_s=timeout_s,
+            )
+        return reply.probabilities
+
+    def _template(self, position: Position) -> PromptTemplate:
+        if position.game not in self.templates:
+            raise ValueError(f"{self.name} plays {', '.join(self.templates)}, not {position.game}")
+        return self.templates[position.game]
+
+    def _seed(self, request: MoveRequest, number: int) -> int:
+        own = () if self.settings.seed is None else (self.settings.seed,)
+        return derive_seed(*own, request.seed, number)
 
     async def _among_legal_moves(self, request: MoveRequest, clock: _Clock) -> MoveReply:
         policy = str(self.settings.legality)
-        moves = request.position.legal_moves()
-        seed = derive_seed(request.seed, 0)
-        pick = self._by_score if self.settings.select == "score" else self._by_choice
+        seed = self._seed(request, 0)
+        pick = self._by_score if self.settings.select == "score" else self._by_walk
         try:
-            picked = await pick(self.prompt(request.position), moves, seed, clock)
+            picked = await pick(request.position, seed, clock)
         except _OutOfTimeError as error:
             return MoveReply(None, (Attempt("", Failure.TIMEOUT, str(error), seed),), policy)
-        attempt = Attempt(picked.move, seed=seed, accounting=picked.accounting)
-        return MoveReply(picked.move, (attempt,), policy, picked.probability)
+        attempt = Attempt(picked.text, seed=seed, accounting=picked.accounting)
+        return MoveReply(request.position.legal_moves()[picked.index], (attempt,), policy, picked.probability)
 
-    async def _by_choice(self, prompt: Prompt, moves: Sequence[str], seed: int, clock: _Clock) -> _Picked:
-        temperature = self.settings.temperature
+    async def _by_walk(self, position: Position, seed: int, clock: _Clock) -> _Picked:
         with self._engine_for(clock) as timeout_s:
-            reply = await self._engine.choose(prompt, moves, temperature=temperature, seed=seed, timeout_s=timeout_s)
-        return _Picked(moves[reply.index], reply.probability, _accounting(reply.usage, reply.timing))
+            reply = await self._engine.choose(
+                self.prompt(position),
+                self.choices(position),
+                temperature=self.settings.temperature,
+                seed=seed,
+                terminator=self._template(position).terminator,
+                timeout_s=timeout_s,
+            )
+        return _Picked(reply.index, reply.text, reply.probability, accounting(reply.usage, reply.timing))
 
-    async def _by_score(self, prompt: Prompt, moves: Sequence[str], seed: int, clock: _Clock) -> _Picked:
+    async def _by_score(self, position: Position, seed: int, clock: _Clock) -> _Picked:
+        choices = self.choices(position)
         with self._engine_for(clock) as timeout_s:
-            reply = await self._engine.score(prompt, moves, timeout_s=timeout_s)
+            reply = await self._engine.score(
+                self.prompt(position), choices, terminator=self._template(position).terminator, timeout_s=timeout_s
+            )
         index, probability = draw(reply.logprobs, self.settings.temperature, seed)
-        return _Picked(moves[index], probability, _accounting(reply.usage, reply.timing))
+        return _Picked(index, choices[index], probability, accounting(reply.usage, reply.timing))
 
     async def _in_free_text(self, request: MoveRequest, clock: _Clock) -> MoveReply:
         policy = str(self.settings.legality)
-        messages = self.prompt(request.position)
+        position, template = request.position, self._template(request.position)
+        prompt = template.prompt(position)
         attempts: list[Attempt] = []
         for number in range(self.settings.legality.tries):
-            seed = derive_seed(request.seed, number)
+            seed = self._seed(request, number)
+            params = self.settings.sampling(seed=seed, max_tokens=template.max_tokens, stop=template.stop)
             try:
                 with self._engine_for(clock) as timeout_s:
-                    reply = await self._engine.generate(messages, self.settings.sampling(seed), timeout_s=timeout_s)
+                    reply = await self._engine.generate(prompt, params, timeout_s=timeout_s)
             except _OutOfTimeError as error:
                 attempts.append(Attempt("", Failure.TIMEOUT, str(error), seed))
                 break
-            parsed = parse_answer(reply.text, request.position, reply.finish_reason)
-            cost = _accounting(reply.usage, reply.timing)
+            parsed = parse_answer(reply.text, position, reply.finish_reason, template.answer)
+            cost = accounting(reply.usage, reply.timing)
             attempts.append(Attempt(reply.text, parsed.failure, parsed.detail, seed, cost))
             if parsed.failure is None:
                 return MoveReply(parsed.move, tuple(attempts), policy)
-            # Feedback goes after everything said so far: the next try finds all of it in the prefix cache.
-            feedback = Message("user", self.template.retry[parsed.failure])
-            messages = [*messages, Message("assistant", reply.text), feedback]
+            prompt = template.feedback(prompt, reply.text, parsed.failure, position)
         return MoveReply(None, tuple(attempts), policy)
 
     @contextmanager
@@ -204,7 +192,8 @@ class LLMAgent(Agent):
 
 @dataclass(frozen=True, slots=True)
 class _Picked:
-    move: str
+    index: int
+    text: str
     probability: float
     accounting: Accounting
 
@@ -246,7 +235,8 @@ def draw(logprobs: Sequence[float], temperature: float, seed: int) -> tuple[int,
     return index, weights[index] / cumulated[-1]
 
 
-def _accounting(usage: Usage, timing: Timing) -> Accounting:
+def accounting(usage: Usage, timing: Timing) -> Accounting:
+    """The engine's accounting of one answer, as an attempt keeps it."""
     return Accounting(
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,

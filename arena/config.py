@@ -11,7 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from agents.llm import Legality
+from agents.llm_settings import Legality
+from agents.spec import spec_text
+from arena.clocks import Charge, TimeControl
 from arena.errors import UsageError
 from inference.formats import WeightChoice
 
@@ -20,6 +22,13 @@ MAX_GAMES = 100_000
 MAX_THREADS = 1024
 MAX_PLIES = 20_000  # no game of chess under these rules is longer
 """Beyond these a number is a slip of the keyboard, and is refused before it fills the memory."""
+
+
+MIXED = ("chess", "janggi")
+"""What `--game mixed` plays."""
+
+MOVE_TIMEOUT_S = 60.0
+"""How long a move may take, in a game without a time control, unless the user says otherwise."""
 
 
 def draw_seed() -> int:
@@ -54,7 +63,8 @@ class RunConfig(BaseModel):
     """Everything that `arena play` was asked.
 
     Counts left out are filled in: `agents` from the number of specs (at least 2), `games` and `concurrency` from
-    the games of one round. Building one raises pydantic's ValidationError; `build_config` raises UsageError.
+    the games of one round; `move_timeout` is MOVE_TIMEOUT_S unless there is a time control.
+    Building one raises pydantic's ValidationError; `build_config` raises UsageError.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,13 +73,15 @@ class RunConfig(BaseModel):
     agents: int = Field(default=2, ge=2, le=MAX_AGENTS)
     games: int = Field(default=1, ge=1, le=MAX_GAMES)
     concurrency: int = Field(default=1, ge=1, le=MAX_AGENTS)  # games at once
-    game: str = "chess"
+    game: str = "chess"  # or `mixed`
     fen: str | None = None
     max_plies: int = Field(default=200, ge=1, le=MAX_PLIES)
     seed: int = Field(default_factory=draw_seed, ge=0, lt=2**63)
     temperature: float = Field(default=1.0, ge=0, allow_inf_nan=False)  # of agents whose spec says nothing else
     legality: str = "constrained"  # likewise
-    move_timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False)  # seconds
+    move_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)  # wall seconds; None: the clock's
+    time_control: str | None = None  # seconds for the game + seconds a move, such as 60+1
+    charge: Charge = "compute"  # of a move's time, by the clocks
     engine: EngineSettings = EngineSettings()
 
     @model_validator(mode="before")
@@ -83,7 +95,21 @@ class RunConfig(BaseModel):
         if isinstance(agents, int):
             given.setdefault("games", max(1, agents // 2))
             given.setdefault("concurrency", max(1, agents // 2))
+        if "time_control" not in given:
+            given.setdefault("move_timeout", MOVE_TIMEOUT_S)
         return given
+
+    @field_validator("time_control")
+    @classmethod
+    def _time_control_is_readable(cls, value: str | None) -> str | None:
+        return None if value is None else str(TimeControl.parse(value))
+
+    @field_validator("agent", mode="before")
+    @classmethod
+    def _specs_may_be_mappings(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(spec_text(spec) if isinstance(spec, Mapping) else spec for spec in value)
 
     @field_validator("agents")
     @classmethod
@@ -99,6 +125,22 @@ class RunConfig(BaseModel):
             return str(Legality.parse(value))
         except ValueError as error:
             raise ValueError(str(error).removeprefix("legality ")) from error
+
+    @property
+    def clocks(self) -> TimeControl | None:
+        """The time control of every game, if there is one."""
+        return None if self.time_control is None else TimeControl.parse(self.time_control, self.charge)
+
+    @property
+    def games_played(self) -> tuple[str, ...]:
+        """The names of the games that `game` stands for: `mixed` is chess and janggi by turns."""
+        return MIXED if self.game == "mixed" else (self.game,)
+
+    @model_validator(mode="after")
+    def _a_position_belongs_to_one_game(self) -> RunConfig:
+        if self.fen is not None and len(self.games_played) > 1:
+            raise ValueError(f"--fen goes with one game, not with --game {self.game}")
+        return self
 
     @model_validator(mode="after")
     def _every_spec_has_an_agent(self) -> RunConfig:

@@ -56,6 +56,10 @@ def win_of(side: Side) -> Result:
     return "1-0" if side == "first" else "0-1"
 
 
+def _result(winner: Side | None) -> Result:
+    return "1/2-1/2" if winner is None else win_of(winner)
+
+
 def other(side: Side) -> Side:
     return "second" if side == "first" else "first"
 
@@ -66,13 +70,17 @@ def natural_ending(position: Position, max_plies: int) -> Ending | None:
     if outcome is not None:
         return by_rule(outcome)
     if len(position.moves) >= max_plies:
-        return Ending("1/2-1/2", "ply-limit")
+        return Ending(_result(position.winner_on_points()), "ply-limit")
     return None
 
 
 def by_rule(outcome: Outcome) -> Ending:
-    result: Result = "1/2-1/2" if outcome.winner is None else win_of(outcome.winner)
-    return Ending(result, outcome.termination)
+    return Ending(_result(outcome.winner), outcome.termination)
+
+
+def by_resignation(side: Side) -> Ending:
+    """The ending when `side` gives up."""
+    return Ending(win_of(other(side)), "resignation")
 
 
 def by_fault(fault: Fault, mover: Side, *, replay: int, detail: str = "") -> Ending:

@@ -15,6 +15,10 @@ class UsageError(ArenaError):
     exit_code = 2
 
 
+class UnfitError(UsageError):
+    """A game that a file format cannot hold: the format is for other games. Exit code 2."""
+
+
 class StoreError(ArenaError):
     """The database cannot be opened, read or written."""
 

@@ -1,11 +1,11 @@
-"""The engine's figures, sampled while a run plays."""
+"""The engines' figures, sampled while a run plays."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from arena.events import EngineSampled, Event, MovePlayed
 from arena.store.records import StoredRun
 
 if TYPE_CHECKING:
-    from inference.engine import Engine
+    from arena.engines import Engines
+    from inference.types import EngineStats
 
 SAMPLE_S = 1.0
 WINDOW_S = 10.0
@@ -43,12 +44,24 @@ class MoveRate:
         return len(self._times) / seconds if seconds > 0 else 0.0
 
 
-async def sample(run_id: int, engine: Engine | None, bus: EventBus, rate: MoveRate) -> None:
+def together(stats: Sequence[EngineStats]) -> dict[str, float]:
+    """The figures of several engines as one's: counts add up; of times, and of the batch, the largest counts."""
+    if not stats:
+        return {}
+    figures = [asdict(one) for one in stats]
+    joined = {
+        name: sum(one[name] for one in figures)
+        if isinstance(figures[0][name], int)
+        else max(one[name] for one in figures)
+        for name in figures[0]
+    }
+    prompted = joined["prompt_tokens"]
+    return {**joined, "hit_rate": joined["cached_tokens"] / prompted if prompted else 0.0}
+
+
+async def sample(run_id: int, engines: Engines, bus: EventBus, rate: MoveRate) -> None:
     """Offers the bus an EngineSampled every SAMPLE_S seconds, until it is cancelled."""
     while True:
         await asyncio.sleep(SAMPLE_S)
-        figures = {"moves_per_s": rate.per_second()}
-        if engine is not None:
-            stats = engine.stats()
-            figures |= {**asdict(stats), "hit_rate": stats.hit_rate}
+        figures = {"moves_per_s": rate.per_second(), **together(engines.stats())}
         bus.offer(EngineSampled(run_id=run_id, figures=figures))

@@ -1,4 +1,4 @@
-"""The agents of a run and the engine they share."""
+"""The agents of a run and the engines they share."""
 
 from __future__ import annotations
 
@@ -7,34 +7,26 @@ import logging
 import os
 import platform
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from agents.base import Agent, AgentCrashed
-from agents.prompts import PromptTemplate, PromptTemplateError, load_template
-from agents.spec import (
-    AgentSpec,
-    AgentSpecError,
-    BuildContext,
-    build_agent,
-    needs_engine,
-    parse_spec,
-    settings_in_force,
-)
+from agents.base import Agent, AgentCrashed, UnusableAgentError
+from agents.kind import AgentSpec, AgentSpecError, BuildContext
+from agents.prompt_files import PromptLibrary
+from agents.registry import build_agent, get_kind, settings_in_force
+from agents.spec import parse_spec
+from agents.uci.pool import EnginePool
 from arena.abandon import cancel
 from arena.config import RunConfig
+from arena.engines import Engines
 from arena.errors import ArenaError, UsageError
-from arena.interrupts import uninterrupted
 from arena.printable import message_of
 from arena.resources import data_path
 from arena.schedule import certain_repeats, make_schedule, unique_names
 from arena.store.records import NewAgent, NewGame, NewRun
 from games import get_game
 from games.base import IllegalMoveError, InvalidPositionError, UnknownGameError
-
-if TYPE_CHECKING:
-    from inference.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +36,7 @@ CLOSE_LIMIT_S = 5.0
 
 
 class Lineup:
-    """Agents by name, and the engine that some of them need.
+    """Agents by name, and the engines that some of them need.
 
     Owns both, from `start` to `close`, which may be called in any state and again. Making one checks the whole
     configuration and loads no model. Raises UsageError naming what is wrong.
@@ -60,29 +52,48 @@ class Lineup:
         self.specs: Mapping[str, AgentSpec] = dict(zip(names, dealt, strict=True))
         self._defaults = {"temperature": config.temperature, "legality": config.legality}
         self._check_position()
-        self.engine: Engine | None = _make_engine(config) if any(map(needs_engine, specs)) else None
+        self.engines = Engines(config)
+        self.uci_engines = EnginePool()
         self.agents: Mapping[str, Agent] = self._build()
-        self._engine_started = False
+        self._check_people()
         self._closed = False
+
+    @property
+    def has_person(self) -> bool:
+        """Whether somebody plays by hand."""
+        return any(agent.is_person for agent in self.agents.values())
+
+    def _check_people(self) -> None:
+        if self.has_person and self.config.concurrency > 1:
+            raise UsageError(
+                f"a person plays one game at a time: --concurrency 1 with human, not {self.config.concurrency}"
+            )
 
     def _check_position(self) -> None:
         try:
-            get_game(self.config.game).position(self.config.fen)
+            for game in self.config.games_played:
+                get_game(game).position(self.config.fen)
         except (UnknownGameError, InvalidPositionError, IllegalMoveError) as error:
             raise UsageError(str(error)) from error
 
     def _build(self) -> dict[str, Agent]:
         context = BuildContext(
-            engine=self.engine, template_for=_template, game=self.config.game, defaults=self._defaults
+            uci_engines=self.uci_engines,
+            engine_for=self.engines.of,
+            prompts=PromptLibrary(data_path("prompts")),
+            games=self.config.games_played,
+            defaults=self._defaults,
         )
         try:
             return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}
-        except (AgentSpecError, PromptTemplateError) as error:
+        except AgentSpecError as error:
             raise UsageError(str(error)) from error
 
     def settings(self, name: str) -> dict[str, Any]:
         """Every setting in force of the agent `name`, as JSON values."""
-        return settings_in_force(self.specs[name], self._defaults)
+        spec = self.specs[name]
+        model = {"model": self.config.engine.model} if get_kind(spec.kind).asks_model else {}
+        return model | settings_in_force(spec, self._defaults)
 
     def schedule(self) -> tuple[NewGame, ...]:
         """The games of the run."""
@@ -90,27 +101,27 @@ class Lineup:
             tuple(self.specs),
             self.config.games,
             seed=self.config.seed,
-            game=self.config.game,
-            rule_policy=get_game(self.config.game).rule_policy,
+            rule_policies={game: get_game(game).rule_policy for game in self.config.games_played},
             max_plies=self.config.max_plies,
             start_fen=self.config.fen,
         )
 
     def new_run(self) -> NewRun:
-        """The run as it goes into the record: configuration, agents, schedule. The engine must be started."""
+        """The run as it goes into the record: configuration, agents, schedule. All must be started."""
         config = self.config
-        if self.engine is not None:  # what `auto` came to, so that the run goes on with the same wherever it does
-            settings = config.engine.model_copy(update={"weights": self.engine.model.weights})
+        if self.engines:  # what `auto` came to, so that the run goes on with the same wherever it does
+            settings = config.engine.model_copy(update={"weights": self.engines.weights})
             config = config.model_copy(update={"engine": settings})
         return NewRun(
             config=config.model_dump(mode="json"),
             seed=config.seed,
             agents=tuple(
-                NewAgent(name=name, spec=spec.text, settings=self.settings(name)) for name, spec in self.specs.items()
+                NewAgent(name=name, spec=spec.text, settings={**self.settings(name), **self.agents[name].facts})
+                for name, spec in self.specs.items()
             ),
             games=self.schedule(),
-            model=self.engine.model_name if self.engine else None,
-            model_checksum=self.engine.model_checksum if self.engine else None,
+            model=self.engines.model,
+            model_checksum=self.engines.model_checksum,
             environment=self.environment(),
         )
 
@@ -121,7 +132,7 @@ class Lineup:
 
     def _determined_by(self, name: str) -> dict[str, Any] | None:
         settings = self.settings(name)
-        if self.specs[name].kind != "llm" or settings.get("temperature") != 0:
+        if not (settings.get("temperature") == 0 or (settings.get("repeatable") and self.config.clocks is None)):
             return None
         return {key: value for key, value in settings.items() if key != "name"}
 
@@ -133,39 +144,20 @@ class Lineup:
             "system": f"{platform.system()} {platform.release()}",
             "machine": platform.machine(),
             "cpus": os.cpu_count(),
-            **(self.engine.environment() if self.engine else {}),
+            **self.engines.environment(),
         }
 
-    def start_engine(self, progress: Callable[[str], None] | None = None) -> None:
-        """Loads the model, fetching it first if need be, and starts the engine, if an agent needs one.
-
-        Blocks for seconds; may be called again. `progress` is told what takes long. Raises ArenaError for a model
-        that cannot be had.
-        """
-        if self.engine is None or self._engine_started:
-            return
-        from inference.catalogue import catalogue, is_installed
-        from inference.errors import ModelError
-        from inference.formats import resolve
-        from inference.pull import pull
-
-        model, tell = self.config.engine.model, progress or logger.info
-        try:
-            if model in catalogue() and not is_installed(model):
-                pull(model, tell)
-            tell(f"loading {model}, weights in {resolve(self.config.engine.weights)}")
-            self.engine.start(tell)
-        except ModelError as error:
-            raise UsageError(str(error)) from error
-        self._engine_started = True
+    def start_engines(self, progress: Callable[[str], None] | None = None) -> None:
+        """Loads the models that the agents ask, and starts their engines: see `Engines.start`."""
+        self.engines.start(progress)
 
     async def start(self) -> None:
-        """Starts the engine, then all agents at once: their prompts are warm before the first clock starts.
+        """Starts the engines, then all agents at once: their prompts are warm before the first clock starts.
 
         Agents that share a prompt cost the engine one warm-up, since it computes a shared prefix once.
         Raises ArenaError naming an agent that cannot start.
         """
-        await asyncio.to_thread(self.start_engine)
+        await asyncio.to_thread(self.start_engines)
         try:
             async with asyncio.TaskGroup() as group:
                 for name, agent in self.agents.items():
@@ -173,13 +165,21 @@ class Lineup:
         except* ArenaError as errors:
             raise errors.exceptions[0] from None
 
-    async def check_engine(self) -> None:
-        """Raises ArenaError if the engine answers nobody any more; a run cannot go on without it."""
-        if self.engine is not None and not self.engine.alive:
+    def check_facts(self, run: NewRun) -> None:
+        """Raises ArenaError if a started agent relies on something else than when `run` began, such as another
+        version of its engine: its games would not go on as they began."""
+        for recorded in run.agents:
+            for fact, now in self.agents[recorded.name].facts.items():
+                if (then := recorded.settings.get(fact)) != now:
+                    raise ArenaError(f"the {fact} of {recorded.name} was {then} when the run began and is {now} now")
+
+    async def check_engines(self) -> None:
+        """Raises ArenaError if an engine answers nobody any more; a run cannot go on without it."""
+        if not self.engines.alive:
             raise ArenaError("the engine has stopped; `arena play --resume` goes on")
 
     async def close(self) -> None:
-        """Closes the agents, for a bounded time, then the engine. What an agent raises is logged."""
+        """Closes the agents, for a bounded time, then the engines. What an agent raises is logged."""
         if self._closed:
             return
         self._closed = True
@@ -193,19 +193,18 @@ class Lineup:
                 if not task.cancelled() and (error := task.exception()) is not None:
                     logger.warning("%s failed to close: %s", task.get_name(), message_of(error))
         finally:
-            self.close_engine()
+            self.close_engines()
 
-    def close_engine(self) -> None:
-        """Stops the engine; enough when no agent was started. Takes a step of the engine at most, in which Ctrl-C
-        does nothing."""
-        if self.engine is not None:
-            with uninterrupted():
-                self.engine.close()
+    def close_engines(self) -> None:
+        """Stops the engines; enough when no agent was started."""
+        self.engines.close()
 
 
 async def _start(name: str, agent: Agent) -> None:
     try:
         await agent.start()
+    except UnusableAgentError as error:
+        raise UsageError(f"agent {name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise ArenaError(f"agent {name} could not start: {message_of(error) or type(error).__name__}") from error
 
@@ -233,21 +232,6 @@ def _parse(text: str) -> AgentSpec:
 
 def _nickname(spec: AgentSpec) -> str:
     """What agents of a spec without a name are called, before their number."""
-    return spec.target.rpartition(":")[2] if spec.target else spec.kind
-
-
-@cache
-def _template(game: str) -> PromptTemplate:
-    try:
-        path = data_path("prompts", f"{game}.toml")
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no prompt template for {game}: give llm agents one with prompt=FILE") from error
-    return load_template(path)
-
-
-def _make_engine(config: RunConfig) -> Engine:
-    from inference.engine import Engine, EngineConfig  # torch takes a second to import
-
-    settings = config.engine.model_dump()
-    # Weighing whole moves takes a request for each node of the trie of legal moves, so a game can have dozens waiting.
-    return Engine(EngineConfig(**settings, max_waiting=max(1024, 64 * config.concurrency)))
+    if spec.kind == "python" and spec.target:
+        return spec.target.rpartition(":")[2]
+    return Path(spec.target).name if spec.kind == "uci" and spec.target else spec.kind

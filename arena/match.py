@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from agents.base import Agent, Attempt, MoveRequest
+from agents.base import Agent, Attempt, Clock, Failure, MoveRequest
 from agents.seeds import derive_seed
 from arena.bus import EventBus
-from arena.endings import by_fault, natural_ending
+from arena.clocks import TimeControl
+from arena.endings import Fault, by_fault, by_resignation, natural_ending
 from arena.events import AttemptFailed, AttemptRecord, GameEnded, GameStarted, MovePlayed
 from arena.store.records import StoredGame
-from arena.turn import Failed, Played, take_turn
+from arena.turn import Failed, Played, Resigned, take_turn
 from games import get_game
-from games.base import Position
+from games.base import Position, Side
 
 
 async def play_game(
-    game: StoredGame, agents: Mapping[str, Agent], bus: EventBus, *, run_id: int, move_timeout_s: float
+    game: StoredGame,
+    agents: Mapping[str, Agent],
+    bus: EventBus,
+    *,
+    run_id: int,
+    move_timeout_s: float | None,
+    time_control: TimeControl | None = None,
 ) -> GameEnded:
     """Plays `game` on from its durable moves, and returns the last event it emitted.
 
     A ply is asked for only when the one before is durable. Cancelling it stops the game without an ending; the
-    plies that were durable stay so. `agents` is looked up by the names in the schedule. Raises StoreError if the
-    record cannot be written; whatever an agent does ends only the game.
+    plies that were durable stay so. `agents` is looked up by the names in the schedule. An answer may take
+    `move_timeout_s` of wall time, a person's excepted; under a `time_control` the clocks go on from the last durable
+    plies, and an interrupted ply is charged nothing. Raises StoreError if the record cannot be written, PlayerLeft;
+    whatever else an agent does ends only the game.
     """
     plan = game.new
     position = get_game(plan.game).position(plan.start_fen, game.moves)
@@ -36,21 +46,30 @@ async def play_game(
             black=plan.black,
             start_fen=position.start_fen,
             moves=position.moves,
-            white_template=agents[plan.white].template_hash,
-            black_template=agents[plan.black].template_hash,
+            white_template=agents[plan.white].template_hash(plan.game),
+            black_template=agents[plan.black].template_hash(plan.game),
         )
     )
+    left_ms = dict(game.clock_ms)
     while (ending := natural_ending(position, plan.max_plies)) is None:
         mover, ply = position.side_to_move, len(position.moves) + 1
         name = name_of[mover]
+        clock = time_control.clock(left_ms) if time_control else None
+        limit_s = _limit(agents[name], mover, move_timeout_s, time_control, clock)
         request = MoveRequest(
             position=position,
             game_id=game.game_id,
             ply=ply,
             seed=derive_seed(plan.seed, ply),
-            deadline_s=move_timeout_s,
+            deadline_s=limit_s,
+            clock=clock,
         )
-        turn = await take_turn(agents[name], name, request, move_timeout_s)
+        turn = await take_turn(agents[name], name, request, limit_s)
+        if isinstance(turn, Played) and time_control and clock:
+            turn = _charge(turn, name, clock.left(mover), time_control)
+        if isinstance(turn, Resigned):
+            ending = by_resignation(mover)
+            break
         if isinstance(turn, Failed):
             for attempt in turn.attempts:
                 record = attempt_record(attempt)
@@ -59,6 +78,8 @@ async def play_game(
             break
         after = position.play(turn.move)
         await bus.record(move_played(turn, position, after, run_id=run_id, game_id=game.game_id, agent=name))
+        if turn.clock_ms is not None:
+            left_ms[mover] = turn.clock_ms
         position = after
     ended = GameEnded(
         run_id=run_id,
@@ -71,6 +92,30 @@ async def play_game(
     )
     await bus.record(ended)
     return ended
+
+
+def _limit(
+    agent: Agent, mover: Side, move_timeout_s: float | None, time_control: TimeControl | None, clock: Clock | None
+) -> float | None:
+    """Wall seconds that an answer may take; None: as long as it likes."""
+    limits = []
+    if move_timeout_s is not None and not agent.is_person:
+        limits.append(move_timeout_s)
+    if time_control is not None and clock is not None:
+        limits.append(time_control.patience_s(clock.left(mover), queues=agent.queues))
+    return min(limits, default=None)
+
+
+def _charge(turn: Played, name: str, left_ms: float, time_control: TimeControl) -> Played | Failed:
+    """The turn with what the mover's clock shows after it, or a failure if its flag fell."""
+    charged_ms = time_control.charged_ms(turn.total_ms, turn.reply.accounting.queue_ms)
+    after_ms = time_control.after_move(left_ms, charged_ms)
+    if after_ms is not None:
+        return replace(turn, clock_ms=after_ms)
+    detail = f"{name} took {charged_ms / 1000:.1f} s for {turn.move}, and had {left_ms / 1000:.1f} s"
+    said = turn.reply.attempts[-1] if turn.reply.attempts else Attempt(turn.move)
+    late = replace(said, failure=Failure.TIMEOUT, detail=detail)
+    return Failed(Fault.TIME, (*turn.reply.attempts[:-1], late), detail)
 
 
 def move_played(
@@ -102,6 +147,7 @@ def move_played(
         total_ms=turn.total_ms,
         batch_size=cost.batch_size,
         probability=reply.probability,
+        clock_ms=turn.clock_ms,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from arena.errors import StoreError, UsageError
+from agents.spec import kind_of
+from arena.errors import StoreError, UnfitError
 from arena.printable import printable
+from arena.store.records import IMPORTED
 
 if TYPE_CHECKING:
     import chess.pgn
@@ -17,18 +20,24 @@ TERMINATIONS = {
     "crash": "abandoned",
     "infrastructure": "emergency",
     "ply-limit": "adjudication",
+    "adjudication": "adjudication",
+    "abandoned": "abandoned",
+    "unfinished": "unterminated",
 }
 """The standard's words for ours; a forfeit is a `rules infraction`, all that is not listed is `normal`."""
+
+EVENT_TAGS = ("Event", "Site", "Date", "Round", "UTCDate", "UTCTime")
+"""Of an imported game its file knows these better than the record."""
 
 
 def to_pgn(detail: GameDetail) -> str:
     """The game as PGN text that ends in one line break. Times: `%emt` is the move's wall time, `%clk` what the mover
     had left; the plain comment has the first token's latency, prompted + generated tokens, and the probability.
 
-    Raises UsageError for another game than chess, StoreError for a record that cannot be replayed.
+    Raises UnfitError for another game than chess, StoreError for a record that cannot be replayed.
     """
     if detail.game != "chess":
-        raise UsageError(f"game {detail.game_id} is {detail.game}: PGN can be written for chess only")
+        raise UnfitError(f"game {detail.game_id} is {detail.game}: PGN can be written for chess only")
     import chess
     import chess.pgn
 
@@ -43,7 +52,7 @@ def to_pgn(detail: GameDetail) -> str:
             _annotate(node, move)
     except ValueError as error:
         raise StoreError(f"game {detail.game_id} cannot be replayed from the record: {error}") from error
-    for tag, value in _tags(detail).items():
+    for tag, value in _with_source(_tags(detail), detail.source_tags).items():
         game.headers[tag] = _tag_value(value)
     return game.accept(chess.pgn.StringExporter(headers=True, comments=True)) + "\n"
 
@@ -62,6 +71,7 @@ def _tags(detail: GameDetail) -> dict[str, str]:
         "UTCDate": f"{start:%Y.%m.%d}" if start else None,
         "UTCTime": f"{start:%H:%M:%S}" if start else None,
         "PlyCount": str(len(detail.moves)),
+        "TimeControl": detail.time_control,
         "Termination": _termination(detail),
         "WhiteType": _kind(detail.white_spec),
         "BlackType": _kind(detail.black_spec),
@@ -74,12 +84,26 @@ def _tags(detail: GameDetail) -> dict[str, str]:
         "ArenaGame": str(detail.game_id),
         "ArenaSeed": str(detail.seed),
         "ArenaPair": None if detail.pair is None else str(detail.pair),
+        "ArenaCharge": detail.charge,
         "ArenaTermination": detail.termination,
         "ArenaVoid": "true" if detail.void else None,
         "ArenaDetail": detail.detail or None,
         "ArenaDuplicateOf": None if detail.duplicate_of is None else str(detail.duplicate_of),
     }
     return {tag: value for tag, value in tags.items() if value is not None}
+
+
+def _with_source(tags: dict[str, str], source: Mapping[str, str] | None) -> dict[str, str]:
+    """For an imported game, what its file said where we know no better: event, date, ratings and the like."""
+    if source is None:
+        return tags
+    ours = {tag: value for tag, value in tags.items() if tag not in ("UTCDate", "UTCTime")}  # maybe of the import
+    theirs = {
+        tag: value
+        for tag, value in source.items()
+        if tag in EVENT_TAGS or (tag not in (*ours, "FEN", "SetUp") and not tag.startswith("Arena"))
+    }
+    return ours | theirs
 
 
 def _termination(detail: GameDetail) -> str:
@@ -90,8 +114,11 @@ def _termination(detail: GameDetail) -> str:
     return TERMINATIONS.get(detail.termination, "normal")
 
 
-def _kind(spec: str) -> str:
-    return "human" if spec.partition(":")[0] == "human" else "program"
+def _kind(spec: str) -> str | None:
+    """The standard's word for a player of that spec; None for one whose moves come from a file."""
+    if spec == IMPORTED:
+        return None
+    return "human" if kind_of(spec) == "human" else "program"
 
 
 def _tag_value(value: str) -> str:
@@ -111,4 +138,5 @@ def _annotate(node: chess.pgn.GameNode, move: MoveDetail) -> None:
     node.comment = ", ".join(notes)
     if move.clock_ms is not None:
         node.set_clock(move.clock_ms / 1000)
-    node.set_emt(move.total_ms / 1000)
+    if move.total_ms or move.policy != IMPORTED:
+        node.set_emt(move.total_ms / 1000)

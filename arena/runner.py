@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents.base import PlayerLeft
 from arena.bus import EventBus, Reader
 from arena.config import RunConfig, stored_config
 from arena.endings import MAX_REPLAYS, REPLAYED, Fault
@@ -50,7 +51,7 @@ async def play(
 
     SIGINT or SIGTERM: the first lets running games finish and starts no other, the second stops at once; either
     way every finished ply is kept and the result says `interrupted` unless all games ended. `lineup`, made from
-    `config` and perhaps with its engine started, is closed in the end. Raises UsageError before the first game
+    `config` and perhaps with its engines started, is closed in the end. Raises UsageError before the first game
     for what cannot be played, ArenaError for what stops a run.
     """
     lineup = lineup or Lineup(config)
@@ -83,12 +84,13 @@ async def resume(
         lineup = lineup or Lineup(stored_config(stored.new.config))
         try:
             await lineup.start()
-            checksum = lineup.engine.model_checksum if lineup.engine else None
+            checksum = lineup.engines.model_checksum
             if checksum != stored.new.model_checksum:
                 raise ArenaError(
-                    f"the model {lineup.config.engine.model} has changed since {stored.name} began: its checksum is "
+                    f"the model {lineup.engines.model} has changed since {stored.name} began: its checksum is "
                     f"{checksum}, the run's is {stored.new.model_checksum}"
                 )
+            lineup.check_facts(stored.new)
             reopen_run(database, stored.run_id)
             return await _carry_out(stored, database, lineup, readers)
         finally:
@@ -110,7 +112,7 @@ async def _carry_out(run: StoredRun, database: Database, lineup: Lineup, readers
         rate = MoveRate()
         bus = EventBus(recorder, (*readers, rate))
         bus.begin(run)
-        sampler = asyncio.create_task(sample(run.run_id, lineup.engine, bus, rate))
+        sampler = asyncio.create_task(sample(run.run_id, lineup.engines, bus, rate))
         try:
             complete = await Runner(run, lineup, bus, database).run()
         except BaseException as error:
@@ -162,12 +164,17 @@ class Runner:
             logger.warning("Stopping at once; finished moves are kept.")
             work.cancel()
 
-        with on_interrupt(self._drain, stop):
+        # Games that wait for a person do not finish by themselves.
+        steps = (stop,) if self._lineup.has_person else (self._drain, stop)
+        with on_interrupt(*steps):
             try:
                 await work
             except asyncio.CancelledError:
                 if not self._stopped:
                     raise
+                return False
+            except PlayerLeft as left:
+                logger.warning("%s; finished moves are kept.", left)
                 return False
         return not self._todo
 
@@ -196,12 +203,13 @@ class Runner:
                     self._bus,
                     run_id=self._run.run_id,
                     move_timeout_s=self._lineup.config.move_timeout,
+                    time_control=self._lineup.config.clocks,
                 )
             finally:
                 self._playing -= 1
             if ended.void:
                 if ended.termination == Fault.INFRASTRUCTURE:
-                    await self._lineup.check_engine()
+                    await self._lineup.check_engines()
                 if game.new.replay < MAX_REPLAYS:
                     await self._replay(game)
 

@@ -56,8 +56,7 @@ def make_schedule(
     games: int,
     *,
     seed: int,
-    game: str,
-    rule_policy: str,
+    rule_policies: Mapping[str, str],
     max_plies: int,
     start_fen: str | None = None,
 ) -> tuple[NewGame, ...]:
@@ -65,15 +64,21 @@ def make_schedule(
 
     Rounds come two by two: the same pairing with colours swapped, so that games of one opening balance. A game
     whose twin is in the schedule too has their common `pair` number; one that is left over has None.
+
+    What is played are the games of `rule_policies` (rules by name), in turn from board to board and from round to
+    round, and the same in both games of a pair.
     """
-    boards = len(names) // 2
+    boards, played = len(names) // 2, tuple(rule_policies)
     seats = []
     for index in range(games):
         round_number, board = divmod(index, boards)
         pairing = circle_round(len(names), round_number // 2)[board]
         swapped = round_number % 2 == 1
-        seats.append((round_number // 2 * boards + board, Pairing(*reversed(pairing)) if swapped else pairing))
-    complete = {pair for pair, count in Counter(pair for pair, _ in seats).items() if count == 2}
+        # Most seats move on by one board a round: a game that did the same would follow them.
+        turn = round_number // 2 if boards == 1 else round_number // 4
+        game = played[(board + turn) % len(played)]
+        seats.append((round_number // 2 * boards + board, Pairing(*reversed(pairing)) if swapped else pairing, game))
+    complete = {pair for pair, count in Counter(pair for pair, _, _ in seats).items() if count == 2}
     return tuple(
         NewGame(
             index=index,
@@ -82,11 +87,11 @@ def make_schedule(
             game=game,
             seed=derive_seed(seed, "game", index),
             max_plies=max_plies,
-            rule_policy=rule_policy,
+            rule_policy=rule_policies[game],
             pair=pair if pair in complete else None,
             start_fen=start_fen,
         )
-        for index, (pair, pairing) in enumerate(seats)
+        for index, (pair, pairing, game) in enumerate(seats)
     )
 
 
@@ -96,9 +101,9 @@ def certain_repeats(games: Sequence[NewGame], settings: Mapping[str, Mapping[str
     `settings` has, for each agent whose moves follow from the position alone, what its moves depend on, and None
     for every other agent.
     """
-    seen: Counter[tuple[str, str, str | None]] = Counter()
+    seen: Counter[tuple[str, str, str, str | None]] = Counter()
     for game in games:
         white, black = settings[game.white], settings[game.black]
         if white is not None and black is not None:
-            seen[repr(sorted(white.items())), repr(sorted(black.items())), game.start_fen] += 1
+            seen[repr(sorted(white.items())), repr(sorted(black.items())), game.game, game.start_fen] += 1
     return sum(count - 1 for count in seen.values())

@@ -7,7 +7,16 @@ import logging
 import time
 from dataclasses import dataclass, replace
 
-from agents.base import Agent, AgentCrashed, Attempt, Failure, InfrastructureError, MoveReply, MoveRequest
+from agents.base import (
+    Agent,
+    AgentCrashed,
+    Attempt,
+    Failure,
+    InfrastructureError,
+    MoveReply,
+    MoveRequest,
+    PlayerLeft,
+)
 from arena.abandon import cancel
 from arena.endings import FAULT_OF, Fault
 from arena.interrupts import StoppedError
@@ -21,11 +30,13 @@ CANCEL_GRACE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A legal `move`, and all that the agent said about it. `total_ms` is the wall time of the call."""
+    """A legal `move`, and all that the agent said about it. `total_ms` is the wall time of the call; `clock_ms` is what
+    the mover's clock shows after it, where there are clocks."""
 
     move: str
     reply: MoveReply
     total_ms: float
+    clock_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +48,20 @@ class Failed:
     detail: str
 
 
-async def take_turn(agent: Agent, name: str, request: MoveRequest, timeout_s: float) -> Played | Failed:
-    """Asks `agent`, known as `name`, for a move.
+@dataclass(frozen=True, slots=True)
+class Resigned:
+    """No move: the agent gives the game up, after `attempts`."""
 
-    Nothing that an agent does escapes as an exception: it becomes the turn's fault. The move is checked here,
-    whatever the agent says about it. Cancelling this cancels the agent's call, and waits for it for at most
+    attempts: tuple[Attempt, ...] = ()
+
+
+async def take_turn(
+    agent: Agent, name: str, request: MoveRequest, timeout_s: float | None
+) -> Played | Failed | Resigned:
+    """Asks `agent`, known as `name`, for a move; `timeout_s` None is without limit.
+
+    Nothing that an agent does escapes as an exception but PlayerLeft: it becomes the turn's fault. The move is checked
+    here, whatever the agent says about it. Cancelling this cancels the agent's call, and waits for it for at most
     CANCEL_GRACE_S.
     """
     begun = time.perf_counter()
@@ -53,13 +73,15 @@ async def take_turn(agent: Agent, name: str, request: MoveRequest, timeout_s: fl
         raise
     if not done:
         await cancel(call, CANCEL_GRACE_S)
-        return _failed(Failure.TIMEOUT, f"{name} gave no move in {timeout_s:g} s")
+        return _failed(Failure.TIMEOUT, f"{name} gave no move in {timeout_s:.3g} s")
     if call.cancelled():
         return _failed(Failure.CRASH, f"{name} cancelled its own turn")
     error = call.exception()
     if isinstance(error, InfrastructureError):
         logger.warning("%s: %s", call.get_name(), message_of(error))
         return Failed(Fault.INFRASTRUCTURE, (), message_of(error))
+    if isinstance(error, PlayerLeft):
+        raise error
     if error is not None:
         logger.warning("%s crashed: %s: %s", call.get_name(), type(error).__name__, message_of(error))
         logger.debug("%s crashed", call.get_name(), exc_info=error)
@@ -78,13 +100,15 @@ async def _call(agent: Agent, request: MoveRequest) -> MoveReply:
         raise AgentCrashed("it raised KeyboardInterrupt") from error
 
 
-def _judge(reply: object, name: str, request: MoveRequest, total_ms: float) -> Played | Failed:
+def _judge(reply: object, name: str, request: MoveRequest, total_ms: float) -> Played | Failed | Resigned:
     if not isinstance(reply, MoveReply):
         return _failed(Failure.CRASH, f"{name} returned {type(reply).__name__}, not a MoveReply")
     try:
         reply.check()
     except ValueError as error:
         return _failed(Failure.CRASH, f"{name} returned a MoveReply whose {error}")
+    if reply.resigns:
+        return Resigned(reply.attempts)
     if reply.move is None:
         if reply.failure is None:
             return _failed(Failure.CRASH, f"{name} returned neither a move nor a failure")

@@ -6,7 +6,13 @@ import importlib
 
 from games.base import Game, UnknownGameError
 
-_GAMES = {"chess": ("games.chess", "Chess")}  # name -> module and class, imported when first asked for
+_GAMES = {  # name -> module and class, imported when first asked for
+    "chess": ("games.chess", "Chess"),
+    "janggi": ("games.janggi.game", "Janggi"),
+    "janggicasual": ("games.janggi.game", "JanggiCasual"),
+    "janggimodern": ("games.janggi.game", "JanggiModern"),
+    "janggitraditional": ("games.janggi.game", "JanggiTraditional"),
+}
 
 
 def game_names() -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +23,10 @@ class UnknownGameError(ValueError):
     """A game that is not in the registry. The message lists those that are."""
 
 
+class UnknownOpeningError(ValueError):
+    """An opening that the game does not know by name. The message lists those it knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a game ended by its own rules. `winner` is None for a draw; `termination` is the rule's name."""
@@ -34,8 +38,8 @@ class Outcome:
 class Position(ABC):
     """One position with the history that led to it; immutable to its callers.
 
-    Moves are canonical strings: UCI for chess. The history belongs to the position because results depend
-    on it (repetition).
+    Moves are canonical strings: UCI for chess, Fairy-Stockfish's coordinates for janggi. The history belongs to the
+    position because results depend on it (repetition).
     """
 
     @property
@@ -62,6 +66,16 @@ class Position(ABC):
     def fen(self) -> str:
         """FEN of this position."""
 
+    @property
+    @abstractmethod
+    def in_check(self) -> bool:
+        """Whether the side to move is in check."""
+
+    @property
+    def points(self) -> dict[Side, float] | None:
+        """The points of both sides where the rules count them, else None."""
+        return None
+
     @abstractmethod
     def legal_moves(self) -> tuple[str, ...]:
         """Canonical legal moves in a fixed, documented order; empty exactly when the rules leave none."""
@@ -73,6 +87,10 @@ class Position(ABC):
     @abstractmethod
     def outcome(self) -> Outcome | None:
         """The result if the game is over by its rules, else None."""
+
+    def winner_on_points(self) -> Side | None:
+        """Who wins if a limit outside the rules stops the game here; None, a draw, unless points are counted."""
+        return None
 
     @abstractmethod
     def san(self, move: str) -> str:
@@ -107,6 +125,18 @@ class Game(ABC):
     @abstractmethod
     def rule_policy(self) -> str:
         """One line that names the choices where rule sets differ; stored with every game."""
+
+    @property
+    def openings(self) -> Mapping[str, str]:
+        """Start positions that have a name, as FEN; empty if the game has none."""
+        return {}
+
+    def opening(self, name: str) -> str:
+        """The FEN of a named start position. Raises UnknownOpeningError."""
+        if name not in self.openings:
+            known = f"there is {', '.join(self.openings)}" if self.openings else "it has none by name"
+            raise UnknownOpeningError(f"unknown opening {name!r} of {self.name}; {known}")
+        return self.openings[name]
 
     @abstractmethod
     def position(self, fen: str | None = None, moves: Sequence[str] = ()) -> Position:

@@ -109,6 +109,10 @@ class ChessPosition(Position):
     def fen(self) -> str:
         return f"{self._seen[-1]} {self._board.halfmove_clock} {self._board.fullmove_number}"
 
+    @property
+    def in_check(self) -> bool:
+        return self._board.is_check()
+
     def legal_moves(self) -> tuple[str, ...]:
         """UCI moves in the order of their text (`a2a3` before `a2a4`); castling is the king's move (`e1g1`).
 

@@ -134,8 +134,14 @@ class EngineCore:
             self._finish(request)
             return
         self._arrivals += 1
+        total_s = request.limits.total_s
         request.sequence = SequenceState(
-            arrival=self._arrivals, tokens=[*request.prompt, *verdict.append], prompt_length=len(request.prompt)
+            arrival=self._arrivals,
+            tokens=[*request.prompt, *verdict.append],
+            prompt_length=len(request.prompt),
+            max_new_tokens=request.decider.max_new_tokens,
+            deadline=None if total_s is None else request.submitted_at + total_s,
+            targets=request.decider.targets,
         )
         self._requests[self._arrivals] = request
         self.scheduler.add(request.sequence)
@@ -150,13 +156,16 @@ class EngineCore:
         """One forward pass, if there is anything to compute, and what follows from it."""
         self._expire()
         planning = self.clock()
-        plan = self.scheduler.schedule()
+        plan = self.scheduler.schedule(planning)
         if not plan:
             return
         started = self.clock()
         self._note_admissions(plan, started)
+        deciding = [rows for rows in plan if rows.decides]
         try:
-            logits = self.runner.run(self.cache.take_operations(), plan)
+            computed = iter(self.runner.run(self.cache.take_operations(), plan))
+            states = [next(computed) if rows.state is None else rows.state for rows in deciding]
+            logits = self.runner.logits(states, [rows.sequence.targets for rows in deciding])
         except Exception as error:
             # Which request it was cannot be told, nor whether copied pages were filled: nothing of them is kept.
             for sequence in list(self.scheduler.running):
@@ -169,8 +178,10 @@ class EngineCore:
         now = self.clock()
         tokens = sum(rows.count for rows in plan)
         self.metrics.step(len(plan), tokens, (now - started) * 1e3, (started - planning) * 1e3)
-        wanting = [rows for rows in plan if rows.wants_logits]
-        for rows, row_logits in zip(wanting, logits, strict=True):
+        for rows, state in zip(deciding, states, strict=True):
+            assert rows.sequence.branch is not None
+            self.cache.keep_state(rows.sequence.branch, state)
+        for rows, row_logits in zip(deciding, logits, strict=True):
             self._decide(self._requests[rows.sequence.arrival], row_logits, now)
 
     def abort_all(self, error: InferenceError) -> None:
@@ -238,6 +249,7 @@ class EngineCore:
             return
         assert request.sequence is not None
         request.sequence.tokens += verdict.append
+        request.sequence.targets = request.decider.targets
         if request.on_progress is not None:
             request.on_progress(request)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from torch import Tensor
 
 from inference.choices import ChoiceTrie, TrieNode, forced_run
-from inference.sampler import draw, log_probabilities, renormalised, sample, uniform
+from inference.sampler import draw, log_probabilities, sample, softmax, uniform
 from inference.types import ChoiceReply, FinishReason, Reply, SamplingParams, Timing, Usage
 
 
@@ -37,13 +37,19 @@ class Decider(ABC):
 
     max_new_tokens: int
 
+    @property
+    def targets(self) -> Sequence[int] | None:
+        """The tokens whose logits the next decision reads, if it does not read those of the whole vocabulary. They
+        follow from the request and its answer so far, and so does how they are computed."""
+        return None
+
     def opening(self) -> Verdict:
         """What is known before any logits."""
         return Verdict()
 
     @abstractmethod
     def decide(self, logits: Tensor) -> Verdict:
-        """What the logits [vocab] of the last token lead to."""
+        """What the logits that follow the last token lead to: those of `targets`, in that order, or [vocab]."""
 
     @property
     def generated(self) -> int:
@@ -143,16 +149,20 @@ class ChoiceDecider(Decider):
     def generated(self) -> int:
         return len(self.path)
 
+    @property
+    def targets(self) -> Sequence[int]:
+        return tuple(self.node.children)
+
     def opening(self) -> Verdict:
         return self._forced() if self.jump_forward else Verdict()
 
     def decide(self, logits: Tensor) -> Verdict:
-        ids = list(self.node.children)
+        ids = self.targets
         if len(ids) == 1:
             chosen = 0
         else:
             # At temperature 0 the best child is taken, and the probability stated is the model's own.
-            probabilities = renormalised(logits, ids, self.temperature or 1.0)
+            probabilities = softmax(logits, self.temperature or 1.0)
             if self.temperature == 0.0:
                 chosen = int(probabilities.argmax())
             else:
@@ -185,14 +195,14 @@ class ChoiceDecider(Decider):
 
 
 class TargetDecider(Decider):
-    """Reads the log-probabilities of `targets` as the next token, and generates nothing."""
+    """Reads the log-probabilities of `tokens` as the next token, and generates nothing."""
 
     max_new_tokens = 0
 
-    def __init__(self, targets: Sequence[int]) -> None:
-        self.targets = list(targets)
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self.tokens = list(tokens)
         self.logprobs: list[float] = []
 
     def decide(self, logits: Tensor) -> Verdict:
-        self.logprobs = log_probabilities(logits, self.targets)
+        self.logprobs = log_probabilities(logits, self.tokens)
         return Verdict((), FinishReason.LENGTH)

@@ -43,6 +43,7 @@ from inference.types import (
     Reply,
     SamplingParams,
     ScoreReply,
+    Text,
     Timing,
     Usage,
     check_temperature,
@@ -70,7 +71,8 @@ class EngineConfig:
     sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
     batching. `shared_attention` off reads a page that several sequences share once for each of them. `max_waiting`
     requests may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in all. `threads` None leaves
-    torch's own choice.
+    torch's own choice. After a step that answered requests, the next one waits up to `gather_ms` milliseconds for those
+    who ask again at once, so that agents in a dialogue with the engine fill its batches.
     """
 
     model: str = "smollm2-135m"
@@ -84,6 +86,7 @@ class EngineConfig:
     max_waiting: int = 1024
     max_wait_s: float | None = 300.0
     max_run_s: float | None = 600.0
+    gather_ms: float = 3.0
     prefix_cache: bool = True
     continuous_batching: bool = True
     chunked_prefill: bool = True
@@ -99,6 +102,8 @@ class EngineConfig:
         for name in ("threads", "pages"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not self.gather_ms >= 0:
+            raise ValueError(f"gather_ms must be 0 or more, not {self.gather_ms}")
         for name in ("max_wait_s", "max_run_s"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be more than 0, not {getattr(self, name)}")
@@ -128,6 +133,8 @@ class Engine:
         self._cancelled: deque[Request] = deque()
         self._closing = False
         self._waiting = 0  # in the core's line after the last step
+        self._answered = 0  # requests, by the last step
+        self._delivered_at = 0.0
         self._stats = EngineStats()
         self._outbox: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
 
@@ -253,10 +260,14 @@ class Engine:
         *,
         temperature: float = 1.0,
         seed: int | None = None,
+        terminator: str | None = None,
         timeout_s: float | None = None,
     ) -> ChoiceReply:
         """One of `choices`, by walking their token trie: at each branching node the model's probabilities are
         renormalised over the children, at `temperature`. Anything else cannot come out.
+
+        A choice that another one begins with competes with it by the token that would follow: the end of the turn,
+        or `terminator`, a text of one token.
 
         Raises InvalidRequestError for no, empty or equal choices, and what `generate` raises.
         """
@@ -264,7 +275,7 @@ class Engine:
         ids = self._prompt_ids(prompt)
         decider = ChoiceDecider(
             choices,
-            self._trie(ids, choices),
+            self._trie(ids, choices, terminator),
             temperature=temperature,
             seed=_seed(seed),
             jump_forward=self.config.jump_forward,
@@ -272,14 +283,21 @@ class Engine:
         request = await self._answer(ids, decider, timeout_s)
         return decider.reply(request.usage(), request.timing(request.last_token_at or request.submitted_at))
 
-    async def score(self, prompt: Prompt, choices: Sequence[str], *, timeout_s: float | None = None) -> ScoreReply:
+    async def score(
+        self,
+        prompt: Prompt,
+        choices: Sequence[str],
+        *,
+        terminator: str | None = None,
+        timeout_s: float | None = None,
+    ) -> ScoreReply:
         """The probability of each whole choice as the continuation of `prompt`: the exact sequence log-probability,
         not divided by length, and the same normalised over the choices.
 
         The trie is scored level by level; each of its nodes is forwarded once. Raises what `choose` raises.
         """
         ids = self._prompt_ids(prompt)
-        trie = self._trie(ids, choices)
+        trie = self._trie(ids, choices, terminator)
         logprobs = [-math.inf] * len(choices)
         started = time.perf_counter()
 
@@ -328,7 +346,11 @@ class Engine:
     def _prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
         """Token ids of a prompt. Raises InvalidRequestError for an empty one or ids outside the vocabulary."""
         if isinstance(prompt, str):
-            raise InvalidRequestError(f"the prompt must be messages or token ids, not a string: {prompt[:40]!r}")
+            raise InvalidRequestError(
+                f"the prompt must be messages, a Text or token ids, not a string: {prompt[:40]!r}"
+            )
+        if isinstance(prompt, Text):
+            return self.model.tokenizer.encode_text(prompt.content)
         if not prompt:
             raise InvalidRequestError("the prompt is empty: at least one message or token is needed")
         if isinstance(prompt[0], int):
@@ -339,7 +361,7 @@ class Engine:
             return ids
         return self.model.tokenizer.encode_messages(cast(Sequence[Message], prompt))
 
-    def _trie(self, ids: Sequence[int], choices: Sequence[str]) -> ChoiceTrie:
+    def _trie(self, ids: Sequence[int], choices: Sequence[str], terminator: str | None) -> ChoiceTrie:
         if isinstance(choices, str) or not choices:
             raise InvalidRequestError(f"choices must be a list of at least one string, not {choices!r}")
         if "" in choices:
@@ -348,7 +370,10 @@ class Engine:
             twice = next(choice for choice in choices if list(choices).count(choice) > 1)
             raise InvalidRequestError(f"the choices are not distinct: {twice!r} is there twice")
         tokenizer = self.model.tokenizer
-        return ChoiceTrie.build(tokenizer.encode_choices(ids, choices), tokenizer.end_of_turn_id)
+        end = [tokenizer.end_of_turn_id] if terminator is None else tokenizer.encode(terminator)
+        if len(end) != 1:
+            raise InvalidRequestError(f"the terminator must be one token, and {terminator!r} is {len(end)}")
+        return ChoiceTrie.build(tokenizer.encode_choices(ids, choices), end[0])
 
     def _limits(self, timeout_s: float | None) -> Limits:
         totals = [limit for limit in (timeout_s, self.config.max_run_s) if limit is not None]
@@ -431,11 +456,14 @@ class Engine:
             torch.set_num_threads(self.config.threads)
         try:
             while self._take_in(core):
+                done = core.metrics.finished
                 with _STEP_LOCK:
                     core.step()
+                self._answered = core.metrics.finished - done
                 self._waiting = len(core.scheduler.waiting)
                 self._stats = core.stats(len(self._inbox))
                 self._deliver()
+                self._delivered_at = time.perf_counter()
         except Exception as error:  # a bug in the engine itself: nobody may be left waiting
             failure = EngineFailedError(f"the engine stopped: {error!r}")
             failure.__cause__ = error
@@ -448,6 +476,11 @@ class Engine:
         with self._wake:
             while not (self._inbox or self._cancelled or self._closing or core.has_work):
                 self._wake.wait()
+            until = self._delivered_at + self.config.gather_ms / 1e3
+            while len(self._inbox) < self._answered and not self._closing:
+                left = until - time.perf_counter()
+                if left <= 0 or not self._wake.wait(left):
+                    break
             if self._closing:
                 return False
             while self._inbox:

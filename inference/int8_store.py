@@ -23,9 +23,10 @@ from inference.errors import ModelError
 from inference.models.config import ModelConfig
 from inference.models.int8 import make_int8_linear
 from inference.models.linear import Linear
+from inference.models.quantised import QuantisedMatrix
 from inference.models.weights import LayerWeights, ModelWeights, ReadTensor, tensor_shapes
 from inference.pull import Progress
-from inference.quantize import QuantisedMatrix, down_block, quantised_matrices, rotated_embedding
+from inference.quantize import down_block, quantised_matrices, rotated_embedding
 
 logger = logging.getLogger(__name__)
 
@@ -141,11 +142,15 @@ def _expected(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], torch.dty
 
 
 def _assemble(config: ModelConfig, tensors: dict[str, Tensor]) -> ModelWeights:
-    def linear(name: str, block: int = 1) -> Linear:
+    def matrix(name: str) -> QuantisedMatrix:
         # Taken out, so that a matrix is in memory twice only while it is packed.
         weight, scale = tensors.pop(f"{name}.weight"), tensors.pop(f"{name}.scale")
-        return make_int8_linear(QuantisedMatrix(weight, scale, tensors.pop(f"{name}.bias", None)), block)
+        return QuantisedMatrix(weight, scale, tensors.pop(f"{name}.bias", None))
 
+    def linear(name: str, block: int = 1) -> Linear:
+        return make_int8_linear(matrix(name), block)
+
+    head = matrix("head")
     gain = torch.ones(config.hidden_size)  # the true ones are folded into the matrices
     return ModelWeights(
         embedding=tensors.pop("embedding"),
@@ -163,5 +168,6 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor]) -> ModelWeights:
             for layer in (f"layers.{index}." for index in range(config.layers))
         ),
         norm=gain,
-        head=linear("head"),
+        output_embedding=head,
+        head=make_int8_linear(head),
     )

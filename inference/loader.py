@@ -7,6 +7,7 @@ Four kinds of names are understood, in this order: a name of the catalogue (fetc
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from inference.formats import WeightChoice, WeightFormat, resolve
 from inference.models.config import ModelConfig
 from inference.models.linear import Bfloat16Linear, make_linear
 from inference.models.transformer import Transformer
-from inference.models.weights import ReadTensor, assemble, check_names
+from inference.models.weights import ReadTensor, assemble, check_names, tensor_shapes
 from inference.pull import Progress, pull
 from inference.tokenizer import Tokenizer
 
@@ -70,28 +71,41 @@ def load_model(
         return _load_folder(spec, path, how)
     if path.suffix == ".gguf" and path.is_file():
         return _load_gguf(spec, path, how)
-    if HUB_ID.fullmatch(spec) and path.suffix != ".gguf":
-        return _load_folder(spec, _fetch_from_hub(spec, progress), how)
+    return _load_folder(spec, _fetch_from_hub(_hub_id(spec), progress), how)
+
+
+def _hub_id(spec: str) -> str:
+    """`spec` if it can be a Hugging Face id. Raises ModelError."""
+    if HUB_ID.fullmatch(spec) and not spec.endswith(".gguf"):
+        return spec
     raise ModelError(
         f"{spec!r} names no model; known by name: {', '.join(catalogue())}; also accepted: a folder in Hugging Face "
         "format, a .gguf file, a Hugging Face id such as owner/name"
     )
 
 
+def _config_file(folder: Path) -> Path:
+    file = folder / "config.json"
+    if not file.is_file():
+        raise ModelError(f"{folder} is no model folder: it has no config.json")
+    return file
+
+
 def read_config(spec: str) -> ModelConfig:
-    """The shape of the model that `spec` names, fetched first if need be. Raises ModelError as `load_model` does."""
-    path = Path(spec).expanduser()
-    if spec in catalogue():
-        if not is_installed(spec):
-            pull(spec, None)
-        path = model_folder(spec)
-    elif path.suffix == ".gguf" and path.is_file():
+    """The shape of a model, without loading it. One of the catalogue must have been fetched. Raises ModelError as
+    `load_model` does."""
+    path = model_folder(spec) if spec in catalogue() else Path(spec).expanduser()
+    if path.suffix == ".gguf" and path.is_file():
         from inference.gguf import GGUFModel
 
         return GGUFModel(path).config
-    elif not path.is_dir():
-        path = _fetch_from_hub(spec, None)
-    return ModelConfig.from_hf(read_json(path / "config.json"))
+    folder = path if path.is_dir() else _fetch_from_hub(_hub_id(spec), None)
+    return ModelConfig.from_hf(read_json(_config_file(folder)))
+
+
+def weight_bytes(spec: str) -> int:
+    """Bytes that the weights of a model take in memory, in float32, without loading them; see `read_config`."""
+    return 4 * sum(math.prod(shape) for shape in tensor_shapes(read_config(spec)).values())
 
 
 def fingerprint(*paths: Path) -> str:
@@ -132,9 +146,7 @@ class _Loading:
 
 
 def _load_folder(name: str, folder: Path, how: _Loading, checksum: str | None = None) -> LoadedModel:
-    config_file = folder / "config.json"
-    if not config_file.is_file():
-        raise ModelError(f"{folder} is no model folder: it has no config.json")
+    config_file = _config_file(folder)
     raw = read_json(config_file)
     config = ModelConfig.from_hf(raw)
     files = weight_files(folder)

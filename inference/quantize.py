@@ -17,12 +17,12 @@ Then each output channel W[o] is rounded to multiples of max |W[o]| / 127.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from inference.models.config import ModelConfig
+from inference.models.quantised import QuantisedMatrix
 from inference.models.weights import ReadTensor
 from inference.rotation import block_size, hadamard_blocks, rotate
 
@@ -31,15 +31,6 @@ DOWN_BLOCK = 512
 
 ROWS_AT_ONCE = 2048
 """Of a matrix that are turned at once: more of them take float64 copies of a size that no cache holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuantisedMatrix:
-    """A matrix W [out, in] that is about weight * scale[:, None]."""
-
-    weight: Tensor  # int8 [out, in], -127..127
-    scale: Tensor  # float32 [out]
-    bias: Tensor | None = None  # float32 [out]
 
 
 def quantise(weight: Tensor) -> QuantisedMatrix:

@@ -12,6 +12,9 @@ that ends inside a page is shared by copying its tokens into a page of the new o
 the page border costs nothing.
 
 So free + cached + locked = total, and no page can be freed twice: only the tree frees pages.
+
+Beside the KV, a node keeps the *state* of tokens after which something was decided: what the model made of them, from
+which their logits follow. A prompt that comes again word for word computes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inference.kv_pool import OutOfPages, PagePool
 
@@ -27,18 +30,19 @@ from inference.kv_pool import OutOfPages, PagePool
 class Node:
     """One page and its tokens.
 
-    `computed` of them have their K and V in the page; the rest are planned for the step under way. `locks` counts the
-    branches that pass through. Invariant: a parent has at least as many locks as each of its children; only a sealed
-    node has children.
+    `computed` of them have their K and V in the page; the rest are planned for the step under way. `states[n]` is the
+    state kept of the n-th token. `locks` counts the branches that pass through. Invariant: a parent has at least as
+    many locks as each of its children; only a sealed node has children.
     """
 
-    __slots__ = ("children", "computed", "last_used", "locks", "page", "parent", "sealed_children", "tokens")
+    __slots__ = ("children", "computed", "last_used", "locks", "page", "parent", "sealed_children", "states", "tokens")
 
     def __init__(self, page: int, parent: Node | None) -> None:
         self.page = page
         self.parent = parent
         self.tokens: list[int] = []
         self.computed = 0
+        self.states: dict[int, Any] = {}
         self.locks = 0
         self.last_used = 0
         self.children: list[Node] = []
@@ -69,6 +73,13 @@ class Match(NamedTuple):
     tail: Node | None
     tail_tokens: int
     length: int
+
+    @property
+    def state(self) -> Any:
+        """What was kept of the last token; None if nothing was."""
+        if self.tail is not None:
+            return self.tail.states.get(self.tail_tokens)
+        return self.nodes[-1].states.get(len(self.nodes[-1].tokens)) if self.nodes else None
 
 
 @dataclass(slots=True, eq=False)
@@ -155,11 +166,25 @@ class PrefixCache:
                     tail, best = child, agreed
         return Match(nodes, tail, best, length + best)
 
-    def fits(self, match: Match, length: int) -> bool:
-        """Whether the pages of a branch can be had that starts from `match` and goes on to `length` tokens."""
+    def has_next(self, branch: Branch, token: int) -> bool:
+        """Whether another page holds `token`, computed, after the same tokens as the branch. The branch has no planned
+        tokens."""
+        tail = branch.nodes[-1] if branch.nodes else self.root
+        own = [] if tail is self.root or len(tail.tokens) == self.page_size else tail.tokens
+        beside = tail.parent.children if own and tail.parent is not None else tail.children
+        at = len(own)
+        return any(
+            node.computed > at and node.tokens[at] == token and node.tokens[:at] == own
+            for node in beside
+            if node is not tail
+        )
+
+    def fits(self, match: Match, length: int, *, promised: int = 0) -> bool:
+        """Whether the pages of a branch can be had that starts from `match` and goes on to `length` tokens, beside
+        `promised` pages for others."""
         needed = -(-length // self.page_size) - len(match.nodes)
         idle = sum(node.locks == 0 for node in match.nodes)  # available now, and no more once they are adopted
-        return needed <= self.available - idle
+        return needed + promised <= self.available - idle
 
     def open_branch(self, match: Match) -> Branch:
         """Start a branch from a fresh match: adopt its whole pages; take its tail over if nobody else uses it and all
@@ -179,6 +204,7 @@ class PrefixCache:
             node = self._new_node(page, nodes[-1] if nodes else self.root)
             node.tokens = tail.tokens[: match.tail_tokens]
             node.computed = match.tail_tokens
+            node.states = {n: state for n, state in tail.states.items() if n <= match.tail_tokens}
             nodes.append(node)
         return Branch(nodes, match.length, match.length)
 
@@ -217,6 +243,12 @@ class PrefixCache:
             if node.computed == self.page_size:
                 branch.nodes[at] = self._seal(node, branch.nodes[at + 1] if at + 1 < len(branch.nodes) else None)
         branch.computed = branch.length
+
+    def keep_state(self, branch: Branch, state: Any) -> None:
+        """Keep the state of the branch's last computed token, for as long as the token stays cached."""
+        assert branch.nodes
+        assert branch.length == branch.computed
+        branch.nodes[-1].states[len(branch.nodes[-1].tokens)] = state
 
     def rollback(self, branch: Branch) -> None:
         """The step failed: forget what it planned."""
@@ -262,6 +294,7 @@ class PrefixCache:
             assert node.locks >= 0
             assert node.parent is self.root or node.parent.locks >= node.locks
             assert not node.children or len(node.tokens) == self.page_size
+            assert all(1 <= n <= node.computed for n in node.states)
             if node.locks == 0:
                 assert node.computed == len(node.tokens) > 0
         for key, node in ((k, n) for parent in (self.root, *nodes) for k, n in parent.sealed_children.items()):
@@ -290,6 +323,7 @@ class PrefixCache:
         if twin is node:
             self._free_covered(node)
             return node
+        twin.states |= node.states
         self._lock(twin)
         if successor is not None:
             node.children.remove(successor)
@@ -311,11 +345,13 @@ class PrefixCache:
             if other.tokens[:shared] != node.tokens[:shared]:
                 continue
             if node.locks == 0 and shared == node.computed:
+                other.states |= node.states
                 self._lock(other)  # and unlock: it is the one used last now
                 self._unlock(other)
                 self._remove(node)
                 return
             if other.locks == 0 and shared == other.computed:
+                node.states |= other.states
                 self._remove(other)
 
     def _lock(self, node: Node) -> None:
@@ -378,6 +414,9 @@ class NoPrefixCache(PrefixCache):
 
     def match(self, tokens: Sequence[int]) -> Match:
         return Match([], None, 0, 0)
+
+    def keep_state(self, branch: Branch, state: Any) -> None:
+        pass
 
     def close(self, branch: Branch) -> None:
         super().close(branch)

@@ -1,9 +1,9 @@
-"""Runs one planned step on the model: page operations, the forward pass, the logits that were asked for."""
+"""Runs one planned step on the model: page operations, the forward pass, and the logits that are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 class StepRunner(Protocol):
     """What the core needs of whoever computes: tests put a simulated model here."""
 
-    def run(self, operations: Sequence[PageOperation], plan: Sequence[ScheduledRows]) -> Sequence[Tensor]:
-        """Do the operations in order, then the step. Returns logits [vocab] for each entry that wants them, in the
-        plan's order."""
+    def run(self, operations: Sequence[PageOperation], plan: Sequence[ScheduledRows]) -> Sequence[Any]:
+        """Do the operations in order, then the step. Returns the state of the last token of each entry that is
+        computed to its end, in the plan's order; what a state is, the core does not know."""
+
+    def logits(self, states: Sequence[Any], targets: Sequence[Sequence[int] | None]) -> Sequence[Tensor]:
+        """float32 logits that follow from each state: those of the target tokens, or of all [vocab] for None."""
 
 
 class ModelRunner:
-    """Owns the KV cache of one model."""
+    """Owns the KV cache of one model. A state is the hidden row [hidden] after the final norm."""
 
     def __init__(self, transformer: Transformer, cache: KVCache, attention: Attention) -> None:
         self.transformer = transformer
@@ -36,9 +39,22 @@ class ModelRunner:
     def run(self, operations: Sequence[PageOperation], plan: Sequence[ScheduledRows]) -> list[Tensor]:
         with torch.inference_mode():
             self._do(operations)
-            batch, wanted = self._batch(plan)
+            computing = [rows for rows in plan if rows.count]
+            if not computing:
+                return []
+            batch, wanted = self._batch(computing)
             hidden = self.transformer.forward(batch, self.cache, self.attention)
-            return list(self.transformer.logits(hidden)[:wanted]) if wanted else []
+            return [row.clone() for row in hidden[:wanted]]  # a row that is kept must not keep the others
+
+    def logits(self, states: Sequence[Tensor], targets: Sequence[Sequence[int] | None]) -> list[Tensor]:
+        with torch.inference_mode():
+            whole = [state for state, tokens in zip(states, targets, strict=True) if tokens is None]
+            padded = whole + whole[-1:] * (-len(whole) % ROW_TILE)
+            every = iter(self.transformer.logits(torch.stack(padded)) if padded else ())
+            return [
+                next(every) if tokens is None else self.transformer.logits_of(state, tokens)
+                for state, tokens in zip(states, targets, strict=True)
+            ]
 
     def _do(self, operations: Sequence[PageOperation]) -> None:
         for operation in operations:
@@ -64,7 +80,7 @@ class ModelRunner:
             tokens += rows.sequence.tokens[rows.start : end]
             positions += range(rows.start, end)
             slots += [pages[p // page_size] * page_size + p % page_size for p in range(rows.start, end)]
-            if rows.wants_logits:
+            if rows.decides:
                 outputs.append(len(tokens) - 1)
         wanted = len(outputs)
         padding = -len(tokens) % ROW_TILE

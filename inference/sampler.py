@@ -34,7 +34,7 @@ def sample(logits: Tensor, *, temperature: float, top_k: int, top_p: float, u: f
     """
     if temperature == 0.0:
         return int(logits.argmax())
-    probabilities = _softmax(logits, temperature)
+    probabilities = softmax(logits, temperature)
     if not top_k and top_p == 1.0:
         return draw(probabilities, u)
     # Sort only those that can be kept: all tokens below 1 / vocab of what top_p cuts off fall into the cut together.
@@ -49,18 +49,14 @@ def sample(logits: Tensor, *, temperature: float, top_k: int, top_p: float, u: f
     return int(ids[order[draw(kept / kept.sum(), u)]])
 
 
-def renormalised(logits: Tensor, ids: list[int], temperature: float) -> Tensor:
-    """Probabilities over `ids` alone, in their order, float64."""
-    return _softmax(logits[ids], temperature)
-
-
 def log_probabilities(logits: Tensor, ids: list[int]) -> list[float]:
     """Natural-log probabilities of `ids` under the whole distribution, float64."""
     values: list[float] = torch.log_softmax(logits.double(), dim=0)[ids].tolist()
     return values
 
 
-def _softmax(logits: Tensor, temperature: float) -> Tensor:
-    """float64. The largest logit is taken off first, so that a tiny temperature does not overflow."""
+def softmax(logits: Tensor, temperature: float) -> Tensor:
+    """Probabilities at `temperature`, float64."""
+    # The largest logit is taken off first, so that a tiny temperature does not overflow.
     wide = logits.double()
     return torch.softmax((wide - wide.max()) / temperature, dim=0)

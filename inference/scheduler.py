@@ -2,15 +2,26 @@
 
 There are no phases: every sequence has tokens that it wants computed and tokens that are, and a step lets some of them
 catch up. A prompt is many tokens behind, a decoding sequence one, a forced run of tokens a few.
+
+Who waits is admitted in the order of a virtual finishing time: the tokens that had been scheduled when it came, plus
+those that it needs itself. So a request whose prefix is cached overtakes a cold one, and a cold one is overtaken only
+by what came within as many tokens of work as it needs: nobody starves. What is about to run out of time goes first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from inference.kv_pool import OutOfPages
 from inference.radix import Branch, Match, PrefixCache
+
+URGENT_S = 1.0
+"""A sequence whose deadline is nearer than this is admitted before all others."""
+
+MAX_OVERTAKEN = 16
+"""How many may be admitted past one for which there are no pages yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +50,19 @@ class SchedulerConfig:
 class SequenceState:
     """A request as the scheduler sees it: tokens wanted, tokens computed, and the branch that holds their KV.
 
-    `arrival` orders the waiting line and survives a preemption.
+    `arrival` numbers sequences by age; `max_new_tokens` bounds what may follow the prompt; `deadline` is on the clock
+    of whoever calls `schedule`. `targets`: the tokens whose logits are read next, None for all.
     """
 
     arrival: int
     tokens: list[int]
     prompt_length: int
+    max_new_tokens: int = 0
+    deadline: float | None = None
+    targets: Sequence[int] | None = None
     branch: Branch | None = None
+    virtual_finish: int = 0
+    overtaken: int = 0
     cached_tokens: int | None = None  # found in the cache when first admitted
     forwarded_tokens: int = 0
     passes: int = 0
@@ -64,20 +81,22 @@ class SequenceState:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRows:
-    """`count` tokens of `sequence`, from position `start` on. `wants_logits`: the step catches up with its last
-    token, so its next one can be decided."""
+    """`count` tokens of `sequence`, from position `start` on. `decides`: the step catches up with its last token, so
+    its next one can be decided; from `state`, if that was cached, in which case `count` is 0."""
 
     sequence: SequenceState
     start: int
     count: int
-    wants_logits: bool
+    decides: bool
+    state: Any = None
 
 
 @dataclass(slots=True)
 class Scheduler:
     """Owns the waiting line and the running sequences; with the cache, it decides who gets which pages.
 
-    Invariant: a sequence waits without a branch or runs with one. A step with work schedules at least one token.
+    Invariant: a sequence waits without a branch or runs with one. A step with work schedules at least one token, or
+    decides one from a cached state.
     """
 
     config: SchedulerConfig
@@ -85,9 +104,12 @@ class Scheduler:
     waiting: list[SequenceState] = field(default_factory=list)
     running: list[SequenceState] = field(default_factory=list)
     preemptions: int = 0
+    scheduled_tokens: int = 0
 
     def add(self, sequence: SequenceState) -> None:
-        """Put a new sequence at the end of the waiting line."""
+        """Put a new sequence in the waiting line."""
+        uncached = len(sequence.tokens) - self.cache.match(sequence.tokens).length
+        sequence.virtual_finish = self.scheduled_tokens + uncached
         self.waiting.append(sequence)
 
     def remove(self, sequence: SequenceState) -> None:
@@ -99,16 +121,17 @@ class Scheduler:
         else:
             self.waiting.remove(sequence)
 
-    def schedule(self) -> list[ScheduledRows]:
+    def schedule(self, now: float = 0.0) -> list[ScheduledRows]:
         """Plan one step and reserve its pages. Empty only if there is nothing to do."""
         plan: list[ScheduledRows] = []
         room = self._plan_running(plan)
-        if self.config.continuous_batching or not self.running:
-            self._admit(plan, room)
+        if self.waiting and (self.config.continuous_batching or not self.running):
+            self._admit(plan, room, now)
         for rows in plan:
-            rows.sequence.passes += 1
+            rows.sequence.passes += rows.count > 0
             rows.sequence.forwarded_tokens += rows.count
             rows.sequence.widest_batch = max(rows.sequence.widest_batch, len(plan))
+            self.scheduled_tokens += rows.count
         return plan
 
     def commit(self, plan: Sequence[ScheduledRows]) -> None:
@@ -122,7 +145,6 @@ class Scheduler:
         assert all(sequence.branch is None for sequence in self.waiting)
         assert all(sequence.branch is not None for sequence in self.running)
         assert len(self.running) <= self.config.max_running
-        assert self.waiting == sorted(self.waiting, key=lambda s: s.arrival)
         for sequence in self.running:
             assert sequence.branch is not None
             held = [token for node in sequence.branch.nodes for token in node.tokens]
@@ -138,15 +160,39 @@ class Scheduler:
         """
         room = self.config.max_batch_tokens
         everyone = True
+        in_step: set[tuple[int, ...]] = set()
         for sequence in sorted(self.running, key=lambda s: (s.pending > 1, s.arrival)):
-            # One without a branch was preempted a moment ago for another.
-            count = self._share_of(sequence.pending, room, plan) if sequence.branch is not None else 0
+            if sequence.branch is None:  # preempted a moment ago for another
+                everyone = False
+                continue
+            if self._shares_prefixes and (
+                self._name_of(sequence, sequence.computed) in in_step
+                or self.cache.has_next(sequence.branch, sequence.tokens[sequence.computed])
+            ):
+                self._set_aside(sequence)  # and admit it again with what others compute
+                continue
+            count = self._share_of(sequence.pending, room, plan)
             if count and self._make_space(sequence, count, plan):
                 plan.append(self._rows(sequence, count))
                 room -= count
+                in_step.update(
+                    self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
+                )
             else:
                 everyone = False
         return room if everyone else 0
+
+    @property
+    def _shares_prefixes(self) -> bool:
+        """Whether a sequence waits for what another computes. The members of a static batch do not."""
+        return self.config.continuous_batching and self.config.share_cold_prefixes
+
+    def _name_of(self, sequence: SequenceState, position: int) -> tuple[int, ...]:
+        """Names a token by all that comes before it: the page before its own, and the tokens in its own up to it."""
+        assert sequence.branch is not None
+        page, offset = divmod(position, self.cache.page_size)
+        before = id(sequence.branch.nodes[page - 1]) if page else 0
+        return (before, *sequence.tokens[position - offset : position + 1])
 
     def _make_space(self, sequence: SequenceState, count: int, plan: Sequence[ScheduledRows]) -> bool:
         """Extend a running sequence, at the cost of younger ones if need be. False if others need the pages first."""
@@ -162,38 +208,68 @@ class Scheduler:
             return False
         return True
 
-    def _admit(self, plan: list[ScheduledRows], room: int) -> None:
-        """First come, first served, but a sequence that waits for another's prefix does not hold up the rest.
+    def _admit(self, plan: list[ScheduledRows], room: int, now: float) -> None:
+        """Let the waiting in, in order, as far as there is room.
 
-        A static batch takes in all it can when it is formed; its members wait inside for their share of a step, and
-        share prefixes only with earlier batches.
+        One that waits for another's prefix does not hold up the rest; one for which there are no pages does so when
+        enough were admitted past it. A static batch takes in all it can when it is formed; its members wait inside for
+        their share of a step, and share prefixes only with earlier batches.
         """
         continuous = self.config.continuous_batching
-        for sequence in list(self.waiting):
+        for sequence in sorted(self.waiting, key=lambda s: (not _is_urgent(s, now), s.virtual_finish, s.arrival)):
             if len(self.running) >= self.config.max_running or (continuous and room <= 0):
                 break
-            # At least one token is left to compute: its logits decide what comes next.
-            match = self.cache.match(sequence.tokens[:-1])
-            if continuous and self.config.share_cold_prefixes and self._is_being_computed(sequence, match):
+            match, state = self._match(sequence.tokens)
+            if self._shares_prefixes and self._is_being_computed(sequence, match):
                 continue
             count = self._share_of(len(sequence.tokens) - match.length, room, plan)
-            if (continuous and count == 0) or not self.cache.fits(match, len(sequence.tokens)):
+            if continuous and count == 0 and state is None:
                 break
+            if not self.cache.fits(match, self._bound(sequence), promised=self._promised()):
+                sequence.overtaken += 1
+                if sequence.overtaken > MAX_OVERTAKEN or not continuous:
+                    break
+                continue
             sequence.branch = self.cache.open_branch(match)
             if sequence.cached_tokens is None:
                 sequence.cached_tokens = match.length
             self.waiting.remove(sequence)
             self.running.append(sequence)
-            if count and self._extend(sequence, count):
+            if state is not None:
+                plan.append(ScheduledRows(sequence, match.length, 0, True, state))
+            elif count and self._extend(sequence, count):
                 plan.append(self._rows(sequence, count))
                 room -= count
 
+    def _match(self, tokens: Sequence[int]) -> tuple[Match, Any]:
+        """The longest cached prefix, and the state of its last token if it is all of `tokens`. Without a state one
+        token is left to compute: what follows is decided from it."""
+        match = self.cache.match(tokens)
+        if match.length < len(tokens):
+            return match, None
+        return (match, match.state) if match.state is not None else (self.cache.match(tokens[:-1]), None)
+
+    def _bound(self, sequence: SequenceState) -> int:
+        """Tokens for which there must be pages before a sequence is admitted: all that it can come to if its answer is
+        short, so that short answers are never preempted; a page's worth of a long one."""
+        return max(len(sequence.tokens), sequence.prompt_length + min(sequence.max_new_tokens, self.cache.page_size))
+
+    def _promised(self) -> int:
+        """Pages that running sequences were admitted with and have not taken yet."""
+        promised = 0
+        for sequence in self.running:
+            assert sequence.branch is not None
+            promised += max(0, -(-self._bound(sequence) // self.cache.page_size) - len(sequence.branch.nodes))
+        return promised
+
     def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
-        """Whether a running prompt is about to give `sequence` a longer prefix than it can have now."""
+        """Whether a running sequence is about to give `sequence` a longer prefix than it can have now: all its tokens,
+        with the state of the last, if both have the same."""
         for other in self.running:
             assert other.branch is not None
             better = max(match.length, other.branch.computed) + 1  # tokens that they must share
-            if better <= min(len(sequence.tokens) - 1, other.prompt_length) and (
+            useful = len(sequence.tokens) - (len(sequence.tokens) != len(other.tokens))
+            if better <= min(useful, len(other.tokens)) and (
                 sequence.tokens[better - 1] == other.tokens[better - 1]
                 and sequence.tokens[:better] == other.tokens[:better]
             ):
@@ -221,11 +297,18 @@ class Scheduler:
 
     def _preempt(self, sequence: SequenceState) -> None:
         """Take the pages of a running sequence away; it waits again, and recomputes what is evicted meanwhile."""
+        self._set_aside(sequence)
+        sequence.preemptions += 1
+        self.preemptions += 1
+
+    def _set_aside(self, sequence: SequenceState) -> None:
+        """Let a running sequence wait again; what it computed stays cached."""
         assert sequence.branch is not None
         self.cache.close(sequence.branch)
         sequence.branch = None
         self.running.remove(sequence)
-        at = next((i for i, other in enumerate(self.waiting) if other.arrival > sequence.arrival), len(self.waiting))
-        self.waiting.insert(at, sequence)
-        sequence.preemptions += 1
-        self.preemptions += 1
+        self.waiting.append(sequence)
+
+
+def _is_urgent(sequence: SequenceState, now: float) -> bool:
+    return sequence.deadline is not None and sequence.deadline - now < URGENT_S

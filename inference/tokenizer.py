@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Protocol
@@ -57,8 +57,13 @@ class Tokenizer(Protocol):
     def decode(self, ids: Sequence[int]) -> str:
         """Text of `ids`, special tokens left out. Bytes that are not UTF-8 (yet) become U+FFFD."""
 
+    def encode_text(self, text: str) -> tuple[int, ...]:
+        """Token ids of a plain text that a model continues: behind the token that the model expects at the beginning of
+        a text, if it expects one. Special tokens spelled in it stay plain text."""
+
     def render(self, messages: Sequence[Message]) -> str:
-        """The conversation as the model's chat template writes it, up to where the assistant begins to speak."""
+        """The conversation as the model's chat template writes it, up to where the assistant goes on: at the end of the
+        last message if that is the assistant's, else where its next one begins."""
 
     def encode_messages(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """encode(render(messages)), except that special tokens spelled inside a message stay plain text."""
@@ -104,6 +109,7 @@ class HFTokenizer:
         self._chunk_ids = lru_cache(MEMORY)(self._encode_chunk)
         self._choice_ids = lru_cache(MEMORY)(self._encode_choice)
 
+        self._beginning = _beginning(backend, self._special.values())
         self.vocab_size = backend.get_vocab_size(with_added_tokens=True)
         self.special_ids = frozenset(added)
         known = {self._special[name] for name in END_TOKENS & self._special.keys()}
@@ -115,12 +121,18 @@ class HFTokenizer:
     def encode(self, text: str) -> list[int]:
         return list(chain.from_iterable(self._segments(text)))
 
+    def encode_text(self, text: str) -> tuple[int, ...]:
+        return (*self._beginning, *self._piece_ids(text, bool(self._beginning)))
+
     def decode(self, ids: Sequence[int]) -> str:
         return self._first.decode(list(ids), skip_special_tokens=True)
 
     def render(self, messages: Sequence[Message]) -> str:
         if self._template is None:
-            raise InvalidRequestError("the model has no chat template; pass token ids instead of messages")
+            raise InvalidRequestError("the model has no chat template; pass a text or token ids instead of messages")
+        if messages[-1].role == "assistant":
+            # Not by the template: it would close the message, and may trim it.
+            return self._template.render(messages[:-1]) + messages[-1].content
         return self._template.render(messages)
 
     def encode_messages(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -248,6 +260,12 @@ def _splitter(tokens: Iterable[tokenizers.AddedToken]) -> re.Pattern[str]:
         for token in sorted(tokens, key=lambda token: -len(token.content))
     ]
     return re.compile("|".join(patterns) or r"(?!)")
+
+
+def _beginning(backend: tokenizers.Tokenizer, special: Collection[int]) -> tuple[int, ...]:
+    """The special token that the tokenizer puts in front of a text, if it puts one there."""
+    first = backend.encode("a", add_special_tokens=True).ids[:1]
+    return tuple(token for token in first if token in special)
 
 
 def _continuation(backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:

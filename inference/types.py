@@ -19,8 +19,18 @@ class Message(NamedTuple):
     content: str
 
 
-Prompt = Sequence[Message] | Sequence[int]
-"""Chat messages, rendered by the model's template, or token ids, taken as they are."""
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text to be continued as it is, without a chat template: what a base model is prompted with."""
+
+    content: str
+
+
+Prompt = Sequence[Message] | Text | Sequence[int]
+"""Chat messages, rendered by the model's template; a plain text; or token ids, taken as they are.
+
+An assistant's message at the end of the chat is left open: the answer continues it, instead of beginning another.
+"""
 
 
 class FinishReason(StrEnum):

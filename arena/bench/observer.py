@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from inference.radix import PageOperation
@@ -34,7 +34,7 @@ class Observer:
         self.paged = 0
         self.contiguous = 0
 
-    def run(self, operations: Sequence[PageOperation], plan: Sequence[ScheduledRows]) -> Sequence[Tensor]:
+    def run(self, operations: Sequence[PageOperation], plan: Sequence[ScheduledRows]) -> Sequence[Any]:
         pages: dict[int, int] = {}  # page -> tokens in it
         for rows in plan:
             self._count(rows)
@@ -45,6 +45,9 @@ class Observer:
         self.paged += len(pages) * self._page_size
         self.contiguous += len(plan) * self._context_length
         return self._inner.run(operations, plan)
+
+    def logits(self, states: Sequence[Any], targets: Sequence[Sequence[int] | None]) -> Sequence[Tensor]:
+        return self._inner.logits(states, targets)
 
     def reset(self) -> None:
         """Start the sums again; what was forwarded before is still known."""

@@ -26,8 +26,8 @@ MEASURE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """Operations a second in units of 1e9, a multiplication and an addition counting as two, and bytes that a copy moves
-    a second in units of 1e9, reads and writes counted."""
+    """Operations a second, a multiplication and an addition counting as two, and bytes that a copy moves a second,
+    reads and writes counted: all in units of 1e9."""
 
     float32_gflops: float
     int8_gops: float

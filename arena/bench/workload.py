@@ -7,19 +7,21 @@ Each game asks for one move at a time, and for the next when the answer has come
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from agents.prompts import PromptTemplate
+from agents.prompt_files import PromptLibrary
 from agents.seeds import derive_seed
 from games import get_game
 from games.base import Position
-from inference.types import Message
+from inference.types import Prompt
 
 PromptShape = Literal["history", "fen"]
 """What a prompt holds besides the system prompt: the moves so far, which only grow; or the board and the legal moves,
 which change at every ply."""
+
+TEMPLATES: dict[PromptShape, str] = {"history": "uci-history", "fen": "fen-legal"}
+"""The prompt template of each shape."""
 
 AnswerShape = Literal["free", "choose"]
 """What is asked: five tokens, greedy, going on past the end of text; or one of the legal moves."""
@@ -35,7 +37,7 @@ class Turn:
 
     game: int
     ply: int
-    prompt: tuple[Message, ...]
+    prompt: Prompt
     choices: tuple[str, ...]
     seed: int
 
@@ -55,7 +57,7 @@ class Workload:
 
 
 def make_workload(
-    template: PromptTemplate,
+    prompts: PromptLibrary,
     *,
     prompt: PromptShape = "history",
     answer: AnswerShape = "choose",
@@ -65,12 +67,13 @@ def make_workload(
 ) -> Workload:
     """A load of `in_flight` games of `plies` plies; a function of its arguments. Games are drawn anew from the next
     seed where random moves end one early."""
+    template = prompts.load(TEMPLATES[prompt], "chess")
     games = tuple(
         tuple(
             Turn(
                 game=index,
                 ply=ply,
-                prompt=tuple(_messages(template, position, prompt)),
+                prompt=template.prompt(position),
                 choices=position.legal_moves(),
                 seed=derive_seed(seed, index, ply),
             )
@@ -93,15 +96,3 @@ def _positions(seed: int, index: int, plies: int) -> list[Position]:
         if len(positions) == plies:
             return positions
     raise ValueError(f"no random game of {plies} plies was found: ask for fewer")
-
-
-def _messages(template: PromptTemplate, position: Position, shape: PromptShape) -> Sequence[Message]:
-    game = get_game("chess")
-    if shape == "history":
-        return template.messages(position, game)
-    side = game.sides[position.side_to_move]
-    told = (
-        f"Position (FEN): {position.fen}\n{position.text()}\n"
-        f"Legal moves: {' '.join(position.legal_moves())}\n{side} to move. Answer with one UCI move."
-    )
-    return [Message("system", template.system), Message("user", told)]

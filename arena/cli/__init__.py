@@ -28,10 +28,17 @@ COMMANDS = {
     "play": "Play games between agents, live on the screen.",
     "games": "List recorded games.",
     "show": "Show a recorded game: board, moves, how each was chosen.",
-    "export": "Write recorded games to a file (PGN).",
+    "export": "Write recorded games to a file (PGN, .gib, JSON lines).",
+    "import": "Record the games of a file (PGN, .gib).",
+    "position": "Show a position: board, legal moves, outcome; draw it as SVG.",
+    "perft": "Count the lines of legal moves from a position.",
+    "agents": "List the kinds of agents; try one out.",
     "models": "List, fetch, locate and remove models.",
     "bench": "Measure the engine, and what each technique is worth.",
 }
+
+MODULES = {"import": "import_games"}
+"""Modules that cannot have their command's name."""
 
 
 class LazyGroup(click.Group):
@@ -43,7 +50,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"arena.cli.{cmd_name}")
+        module = importlib.import_module(f"arena.cli.{MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = module.command
         return command
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arena.cli import bench_quality, bench_roofline
+from arena.cli.bench_prompts import command as prompts
+from arena.cli.bench_rules import command as rules
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
@@ -63,6 +65,8 @@ def command() -> None:
 
 command.add_command(bench_quality.command, "quality")
 command.add_command(bench_roofline.command, "roofline")
+command.add_command(prompts)
+command.add_command(rules)
 
 
 @command.command()
@@ -141,7 +145,7 @@ def ablation(as_json: bool, **options: Any) -> None:
 
 
 def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
-    from agents.prompts import load_template
+    from agents.prompt_files import PromptLibrary
     from arena.bench.workload import make_workload
     from arena.resources import data_path
     from inference.engine import EngineConfig
@@ -150,7 +154,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
 
     try:
         workload = make_workload(
-            load_template(data_path("prompts", "chess.toml")),
+            PromptLibrary(data_path("prompts")),
             prompt=options["prompt"],
             answer=options["answer"],
             in_flight=options["in_flight"],

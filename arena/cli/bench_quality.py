@@ -76,13 +76,13 @@ def _load(model: str, weights: WeightChoice) -> LoadedModel:
 
 
 def _moves(positions: int, threads: int | None, cheap: LoadedModel, exact: LoadedModel) -> float:
-    from agents.prompts import load_template
+    from agents.prompt_files import PromptLibrary
     from arena.bench.quality import same_moves
     from arena.bench.workload import make_workload
     from arena.resources import data_path
     from inference.engine import EngineConfig
 
-    workload = make_workload(load_template(data_path("prompts", "chess.toml")), in_flight=positions, plies=1, seed=0)
+    workload = make_workload(PromptLibrary(data_path("prompts")), in_flight=positions, plies=1, seed=0)
     return same_moves(workload, EngineConfig(threads=threads), cheap, exact)
 
 

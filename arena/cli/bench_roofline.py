@@ -34,13 +34,17 @@ def command(
     import torch
 
     from arena.bench.roofline import MoveCost, limit_moves_per_s, measure_ceilings
+    from inference.catalogue import catalogue, is_installed
     from inference.errors import ModelError
     from inference.formats import resolve
     from inference.loader import read_config
+    from inference.pull import pull
 
     if threads is not None:
         torch.set_num_threads(threads)
     try:
+        if model in catalogue() and not is_installed(model):
+            pull(model, lambda line: click.echo(line, err=True))
         config = read_config(model)
     except ModelError as error:
         raise UsageError(str(error)) from error

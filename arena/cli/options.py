@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from arena.jsonl import json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +46,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON i
 
 def echo_json(value: Any) -> None:
     """Write `value` as JSON: dataclasses as objects, times in ISO 8601."""
-    click.echo(json.dumps(value, default=_json_value, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(value, default=json_value, indent=2, ensure_ascii=False))
 
 
 def console() -> Console:
@@ -54,11 +54,3 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, markup=False)
-
-
-def _json_value(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"no JSON for {type(value).__name__}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from agents.spec import kind_of
 from arena.cli import INTERRUPTED
 from arena.cli.logs import log_options, logs_of
 from arena.cli.options import console, db_option, echo_json, json_option
@@ -47,9 +48,11 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
     "--agent",
     multiple=True,
     metavar="SPEC",
-    help="Who plays, such as llm, llm:temperature=0.7, random, python:./mine.py:Mine. Repeatable; the specs are "
+    help="Who plays, such as llm, 'llm?temperature=0.7', random, python:./mine.py:Mine. Repeatable; the specs are "
     "dealt to the agents in turn.  [default: llm]",
 )
+@click.option("--white", "--cho", "--first", "white", metavar="SPEC", help="Who has the first move: two agents in all.")
+@click.option("--black", "--han", "--second", "black", metavar="SPEC", help="Who answers.  [default of both: llm]")
 @click.option("--games", type=int, metavar="N", help="Games in all.  [default: one round, half the agents]")
 @click.option("--concurrency", type=int, metavar="N", help="Games at once.  [default: half the agents]")
 @click.option("--game", metavar="NAME", help="What is played.  [default: chess]")
@@ -58,7 +61,18 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @click.option("--seed", type=int, help="Makes the run repeatable.  [default: drawn at random, and printed]")
 @click.option("--temperature", type=float, help="Of llm agents whose spec has none.  [default: 1.0]")
 @click.option("--legality", metavar="POLICY", help="constrained, retry:N or free, likewise.  [default: constrained]")
-@click.option("--move-timeout", type=float, metavar="SECONDS", help="Longer loses the game.  [default: 60]")
+@click.option(
+    "--move-timeout",
+    type=float,
+    metavar="SECONDS",
+    help="A move that takes longer, queueing included, loses the game; a person may.  [default: 60 without clocks]",
+)
+@click.option("--time-control", metavar="60+1", help="Clocks: seconds for the game, and seconds more with each move.")
+@click.option(
+    "--charge",
+    type=click.Choice(["compute", "wall"]),
+    help="By the clocks: a move's time without queueing in the engine, or all of it.  [default: compute]",
+)
 @click.option(
     "--resume",
     is_flag=False,
@@ -99,20 +113,31 @@ def command(
     Ctrl-C finishes the running games, a second one stops at once: either way nothing that was played is lost, and
     --resume goes on.
     """
-    flags = _given(asked)
+    flags = _given(_two_seats(asked))
     run_id: int | None = None
     if resume is None:
         config = build_config(flags, read_config_file(config_file()))
     else:
         run_id, config = _stored(db, resume, flags)
     context = click.get_current_context()
-    screen = _screen(to_stderr=as_json, plain=plain)
+    by_hand = any(kind_of(spec) == "human" for spec in config.agent)
+    screen = _screen(to_stderr=as_json, plain=plain, by_hand=by_hand)
     with logs_of(context).shown_by(screen.notify):
         result = _play(config, db, run_id, screen)
     source = context.get_parameter_source("db")
     _tell(result, db, as_json=as_json, name_db=source is ParameterSource.COMMANDLINE)
     if result.status != "finished":
         sys.exit(INTERRUPTED)
+
+
+def _two_seats(asked: dict[str, Any]) -> dict[str, Any]:
+    """What was asked, with `--white` and `--black` as the agents that they stand for. Raises UsageError."""
+    white, black = asked.pop("white"), asked.pop("black")
+    if white is None and black is None:
+        return asked
+    if asked["agent"] or asked["agents"] is not None:
+        raise UsageError("--white and --black name the two agents of a game: leave out --agent and --agents")
+    return {**asked, "agent": (white or "llm", black or "llm")}
 
 
 def _given(asked: dict[str, Any]) -> dict[str, Any]:
@@ -161,26 +186,26 @@ def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> Run
                     return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
                 return asyncio.run(resume(run_id, db=db, readers=(screen,), lineup=lineup))
         finally:
-            lineup.close_engine()
+            lineup.close_engines()
 
 
-def _screen(*, to_stderr: bool, plain: bool) -> Screen:
+def _screen(*, to_stderr: bool, plain: bool, by_hand: bool) -> Screen:
     from rich.console import Console
 
     from arena.live.terminal import LiveScreen, PlainProgress
 
     console = Console(stderr=to_stderr)
-    if plain or not console.is_terminal or console.is_dumb_terminal:
+    if plain or by_hand or not console.is_terminal or console.is_dumb_terminal:
         # Not by the console, which ends the program where nobody reads its lines any more.
-        return PlainProgress(lambda line: click.echo(line, err=to_stderr))
+        return PlainProgress(lambda line: click.echo(line, err=to_stderr), figures=not by_hand)
     return LiveScreen(console)
 
 
 def _load(lineup: Lineup) -> None:
-    """Starts the engine outside the event loop, so that Ctrl-C stops it at any moment."""
+    """Starts the engines outside the event loop, so that Ctrl-C stops it at any moment."""
     progress = _Progress()
     try:
-        lineup.start_engine(progress.tell)
+        lineup.start_engines(progress.tell)
     finally:
         progress.end()
 
@@ -209,8 +234,8 @@ def _warn_of_repeats(lineup: Lineup) -> None:
     repeats = lineup.repeats()
     if repeats:
         logger.warning(
-            "%d of %d games will repeat another move for move: equal agents at temperature 0 from one position. "
-            "Give them a temperature, other prompts or another --fen.",
+            "%d of %d games will repeat another move for move: equal agents that always answer the same, from one "
+            "position. Give them a temperature, other settings or another --fen.",
             repeats,
             lineup.config.games,
         )

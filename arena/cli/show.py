@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -12,12 +12,14 @@ from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, game_id, json_option
 from arena.errors import StoreError, UsageError
 from arena.printable import printable, shortened
+from arena.store.records import IMPORTED
 
 if TYPE_CHECKING:
     from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
     from games.base import Position, Side
 
 LINE_WIDTH = 88
+SOURCE_TAGS = ("Event", "Site", "Date", "Round", "대회명", "회전", "대국일자", "대국장소", "제한시간")
 MAX_TEXT = 300
 """Characters shown of what an agent said in the overview of a game; `--ply` shows all of it."""
 
@@ -86,6 +88,10 @@ def _header(detail: GameDetail) -> Iterable[str]:
         f"Game {detail.game_id} of run {detail.run}: "
         f"{detail.white} ({names['first']}) - {detail.black} ({names['second']})"
     )
+    if detail.source_tags is not None:
+        yield printable(", ".join((detail.game, "imported", *_source(detail.source_tags))))
+        yield printable(_state(detail))
+        return
     facts = [detail.game, f"seed {detail.seed}"]
     facts += [f"pair {detail.pair}"] if detail.pair is not None else []
     facts += [f"opening {detail.opening}"] if detail.opening else []
@@ -94,6 +100,11 @@ def _header(detail: GameDetail) -> Iterable[str]:
     facts += [f"started {detail.started_at:%Y-%m-%d %H:%M:%S} UTC"] if detail.started_at else []
     yield printable(", ".join(facts))
     yield printable(_state(detail))
+
+
+def _source(tags: Mapping[str, str]) -> Iterable[str]:
+    """What the file of an imported game says of when and where it was played."""
+    return (f"{tag} {shortened(value, MAX_TEXT)}" for tag, value in tags.items() if tag in SOURCE_TAGS and value)
 
 
 def _state(detail: GameDetail) -> str:
@@ -116,6 +127,8 @@ def _print_moves(detail: GameDetail) -> None:
     from rich.text import Text
 
     click.echo(f"\n{click.wrap_text(printable(_movetext(detail)), width=LINE_WIDTH)}\n")
+    if detail.source_tags is not None:
+        return  # nobody was asked for its moves
     click.echo(printable(_policies(detail)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("ply", justify="right")
@@ -155,8 +168,29 @@ def _policies(detail: GameDetail) -> str:
         policies = used.setdefault(move.agent, [])
         if move.policy not in policies:
             policies.append(move.policy)
-    names = "; ".join(f"{agent} by policy {', '.join(policies)}" for agent, policies in used.items())
+    names = "; ".join(
+        f"{agent} by policy {', '.join(policies)}{_first_tries(detail, agent) if _free(policies) else ''}"
+        for agent, policies in used.items()
+    )
     return f"{names}. Milliseconds and tokens:"
+
+
+def _free(policies: Iterable[str]) -> bool:
+    return any(policy == "free" or policy.startswith("retry:") for policy in policies)
+
+
+def _first_tries(detail: GameDetail, agent: str) -> str:
+    from arena.store.first_tries import FirstTries
+
+    mine = [move.attempts[0].failure for move in detail.moves if move.agent == agent and move.attempts]
+    to_move = detail.white if _side_to_move(detail) == "first" else detail.black
+    if detail.open_attempts and agent == to_move:
+        mine.append(detail.open_attempts[0].failure)
+    return f", legal at first try {FirstTries.of(mine)}"
+
+
+def _side_to_move(detail: GameDetail) -> Side:
+    return _position(detail, detail.plies).side_to_move
 
 
 def _print_move(move: MoveDetail) -> None:
@@ -168,6 +202,8 @@ def _print_move(move: MoveDetail) -> None:
             f"probability {_probability(move) or 'not known'}{clock}"
         )
     )
+    if move.policy == IMPORTED:
+        return
     click.echo(
         f"Time: {move.total_ms:.0f} ms; queue {move.queue_ms:.0f}, prefill {move.prefill_ms:.0f}, "
         f"decode {move.decode_ms:.0f}, first token after {move.ttft_ms:.0f}"

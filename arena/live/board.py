@@ -8,11 +8,17 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from games.janggi.faces import FACES
+
 FIGURES = dict(zip("kqrbnp", "♚♛♜♝♞♟", strict=True))  # the filled ones: colour tells the sides apart
+POINT = "·"
 
 
 class Palette(NamedTuple):
-    """Colours of the squares and the pieces; `figures` off gives FEN's letters and no colours at all."""
+    """Colours of the squares and the pieces; `figures` off gives FEN's letters and no colours at all.
+
+    A janggi board has points instead of squares, so its ground has one colour, but for the palaces.
+    """
 
     figures: bool = True
     light: str = "#93a4b4"
@@ -21,6 +27,12 @@ class Palette(NamedTuple):
     dark_moved: str = "#a89a45"
     first: str = "bold #ffffff"
     second: str = "#000000"
+    wood: str = "#ecc98f"
+    palace: str = "#dcb273"
+    wood_moved: str = "#f7e36b"
+    line: str = "#a8804a"
+    cho: str = "bold #0b3f7a"
+    han: str = "bold #b3201e"
 
 
 PLAIN = Palette(figures=False)
@@ -40,11 +52,13 @@ def board_lines(game: str, fen: str, last_move: str | None, palette: Palette) ->
         line = Text(no_wrap=True, end="")
         for file, piece in enumerate(rank):
             square = (file, len(grid) - index)
-            if palette.figures:
-                line.append_text(_coloured(game, piece, square, moved, palette))
+            if palette.figures and is_janggi(game):
+                line.append_text(_janggi_point(piece, square, moved, palette))
+            elif palette.figures:
+                line.append_text(_chess_square(piece, square, moved, palette))
             else:
                 reached = moved[-1:] == (square,)
-                line.append(f">{piece}" if reached and piece else f" {piece or '·'}", "bold" if reached else "")
+                line.append(f">{piece}" if reached and piece else f" {piece or POINT}", "bold" if reached else "")
         lines.append(line)
     return tuple(lines)
 
@@ -82,14 +96,26 @@ def squares(move: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _coloured(
-    game: str, piece: str, square: tuple[int, int], moved: tuple[tuple[int, int], ...], palette: Palette
-) -> Text:
+def is_janggi(game: str) -> bool:
+    """Whether it is one of the rule sets of janggi, whose names begin so."""
+    return game.startswith("janggi")
+
+
+def _chess_square(piece: str, square: tuple[int, int], moved: tuple[tuple[int, int], ...], palette: Palette) -> Text:
     is_light = sum(square) % 2 == 0
     if square in moved:
         ground = palette.light_moved if is_light else palette.dark_moved
     else:
         ground = palette.light if is_light else palette.dark
-    figure = FIGURES[piece.lower()] if game == "chess" and piece else piece
     side = palette.first if piece.isupper() else palette.second
-    return Text(f"{figure or ' '} ", f"{side} on {ground}")
+    return Text(f"{FIGURES[piece.lower()] if piece else ' '} ", f"{side} on {ground}")
+
+
+def _janggi_point(piece: str, square: tuple[int, int], moved: tuple[tuple[int, int], ...], palette: Palette) -> Text:
+    """A piece is a hanja, which is two columns wide by itself."""
+    file, rank = square
+    in_palace = 3 <= file <= 5 and (rank <= 3 or rank >= 8)
+    ground = palette.wood_moved if square in moved else palette.palace if in_palace else palette.wood
+    if not piece:
+        return Text(f"{POINT} ", f"{palette.line} on {ground}")
+    return Text(FACES["hanja"][piece], f"{palette.cho if piece.isupper() else palette.han} on {ground}")

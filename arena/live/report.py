@@ -48,10 +48,14 @@ def results_table(agents: tuple[AgentResult, ...]) -> Table:
     optional = [name for name in ("forfeits", "void", "unfinished") if any(getattr(agent, name) for agent in agents)]
     for name in ("points", "games", "W", "D", "L", *optional):
         table.add_column(name, justify="right")
+    in_free_text = any(agent.first_tries for agent in agents)
+    if in_free_text:
+        table.add_column("legal at first try", justify="right")
     for agent in sorted(agents, key=lambda agent: -points(agent)):
         numbers = [agent.games, agent.wins, agent.draws, agent.losses]
         numbers += [getattr(agent, name) for name in optional]
-        table.add_row(Text(agent.agent), f"{points(agent):g}", *map(str, numbers))
+        legal = [str(agent.first_tries) if agent.first_tries else ""] if in_free_text else []
+        table.add_row(Text(agent.agent), f"{points(agent):g}", *map(str, numbers), *legal)
     return table
 
 

@@ -68,7 +68,8 @@ def render(view: RunView, width: int, height: int, palette: Palette = PLAIN) -> 
 def _games(games: Sequence[GameView], width: int, height: int, palette: Palette) -> list[Text]:
     if not games:
         return [Text(" getting the agents ready", "dim")]
-    size = board_size(games[0].fen)
+    sizes = {board_size(game.fen) for game in games}
+    size = max(columns for columns, _ in sizes), max(lines for _, lines in sizes)
     layout = fit(len(games), width, height, size)
     rest = games[layout.boards :]
     rows = _rows(rest, layout.row_columns, width, height - layout.board_rows * (size[1] + BOARD_TEXT))
@@ -76,18 +77,20 @@ def _games(games: Sequence[GameView], width: int, height: int, palette: Palette)
     lines: list[Text] = []
     for row in range(layout.board_rows):
         here = games[row * layout.columns : (row + 1) * layout.columns]
-        cells = [_cell(game, layout.cell, palette) for game in here]
+        cells = [_cell(game, layout.cell, size[1], palette) for game in here]
         lines += [_side_by_side(parts, layout.cell) for parts in zip(*cells, strict=True)]
         if spare >= layout.board_rows:
             lines.append(Text())
     return lines + rows
 
 
-def _cell(game: GameView, width: int, palette: Palette) -> list[Text]:
-    """One game: who plays, the board, what happened last; text as wide as the board where that is enough."""
+def _cell(game: GameView, width: int, height: int, palette: Palette) -> list[Text]:
+    """One game: who plays, the board, what happened last; text as wide as the board where that is enough. A board of
+    less than `height` lines has empty ones below."""
     board = board_lines(game.game, game.fen, game.last_move, palette)
+    below = [Text()] * (height - len(board))
     text = [_fitted(line, game, board_size(game.fen)[0], width - 1) for line in (_names, _status)]
-    return [Text.assemble(" ", line) for line in (text[0], *board, text[1])]
+    return [Text.assemble(" ", line) for line in (text[0], *board, text[1], *below)]
 
 
 def _fitted(line: Callable[[GameView, int], Text], game: GameView, wanted: int, most: int) -> Text:

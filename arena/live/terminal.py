@@ -79,11 +79,15 @@ class LiveScreen(RunState):
 
 
 class PlainProgress(RunState):
-    """One line at each end of a game, and one with the figures every few seconds."""
+    """One line at each end of a game, and one with the figures every few seconds, unless a person is being asked for
+    moves in between (`figures` False)."""
 
-    def __init__(self, echo: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, echo: Callable[[str], None], clock: Callable[[], float] = time.monotonic, *, figures: bool = True
+    ) -> None:
         super().__init__(clock)
         self._echo = echo
+        self._figures = figures
         self._last_line = clock()
 
     def __enter__(self) -> Self:
@@ -110,7 +114,7 @@ class PlainProgress(RunState):
                 self._echo(f"game {event.game_id} goes on at ply {len(event.moves)}")
             case GameEnded():
                 self._echo(f"game {event.game_id}: {ended_line(self.game(event.game_id))}")
-            case EngineSampled() if self._clock() - self._last_line >= LINE_EVERY_S:
+            case EngineSampled() if self._figures and self._clock() - self._last_line >= LINE_EVERY_S:
                 self._last_line = self._clock()
                 view = self.view()
                 done = f"{view.done}/{view.games} games done, {view.playing} playing, {view.moves} moves"

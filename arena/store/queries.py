@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -118,7 +119,9 @@ class MoveDetail:
 @dataclass(frozen=True, slots=True)
 class GameDetail(GameLine):
     """A game with all that is recorded of it. `initial_fen` None: it has not started, and its schedule names no
-    position. `open_attempts` are tries at the ply after the last move, which got none."""
+    position. `open_attempts` are tries at the ply after the last move, which got none. `time_control` is written as
+    60+1, and what it charges is `charge`; None: no clocks. `source_tags` are those of the file that an imported game
+    comes from, None for a game that was played here."""
 
     seed: int
     max_plies: int
@@ -130,8 +133,11 @@ class GameDetail(GameLine):
     black_template: str | None
     model: str | None
     model_checksum: str | None
+    time_control: str | None
+    charge: str | None
     moves: tuple[MoveDetail, ...]
     open_attempts: tuple[AttemptDetail, ...]
+    source_tags: Mapping[str, str] | None
 
 
 def list_runs(db: Database) -> list[RunLine]:
@@ -213,8 +219,11 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
             black_template=game.black_template,
             model=run.model,
             model_checksum=game.model_checksum,
+            time_control=run.config.get("time_control"),
+            charge=run.config.get("charge") if run.config.get("time_control") else None,
             moves=moves,
             open_attempts=tuple(attempts[len(moves) + 1]),
+            source_tags=run.config["tags"][game.schedule_index] if run.config.get("kind") == "import" else None,
         )
 
 

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from games.base import Side
+
+IMPORTED = "imported"
+"""The spec of an agent whose moves come from a file, and the policy of its moves."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewAgent:
@@ -52,7 +57,8 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class StoredGame:
-    """A game of the schedule as it stands: `result` None while unfinished; `moves` are the durable ones."""
+    """A game of the schedule as it stands: `result` None while unfinished; `moves` are the durable ones, `clock_ms`
+    what the clock of each side that has moved shows after them, in a game with clocks."""
 
     game_id: int
     new: NewGame
@@ -60,6 +66,7 @@ class StoredGame:
     termination: str | None
     void: bool
     moves: tuple[str, ...]
+    clock_ms: Mapping[Side, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

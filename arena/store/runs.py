@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlalchemy import select
@@ -14,6 +15,7 @@ from arena.store.database import Database
 from arena.store.models import AgentRow, GameRow, MoveRow, RunRow
 from arena.store.names import check_run_name, run_name
 from arena.store.records import NewAgent, NewGame, NewRun, StoredGame, StoredRun
+from games.base import Side
 
 SEED_LIMIT = 2**63
 
@@ -24,41 +26,46 @@ def create_run(db: Database, new: NewRun) -> StoredRun:
     Raises UsageError for a name that is taken or cannot be one and for a seed that does not fit 64 bits,
     StoreError if it cannot be written.
     """
+    with db.writing() as session:
+        return add_run(session, new)
+
+
+def add_run(session: Session, new: NewRun) -> StoredRun:
+    """`create_run` inside the transaction of whoever calls. Raises UsageError."""
     for seed in (new.seed, *(game.seed for game in new.games)):
         if not -SEED_LIMIT <= seed < SEED_LIMIT:
             raise UsageError(f"seed {seed} does not fit a signed 64-bit number")
-    with db.writing() as session:
-        if new.name is not None and _find(session, check_run_name(new.name)) is not None:
-            raise UsageError(f"there is a run named {new.name} already: choose another name")
-        row = RunRow(
-            name=new.name or "",
-            status="running",
-            seed=new.seed,
-            model=new.model,
-            model_checksum=new.model_checksum,
-            config=dict(new.config),
-            environment=dict(new.environment),
-            created_at=now(),
-        )
-        session.add(row)
-        session.flush()
-        if new.name is None:
-            row.name = run_name(row.id)
-        agents = {
-            agent.name: AgentRow(run_id=row.id, name=agent.name, spec=agent.spec, settings=dict(agent.settings))
-            for agent in new.agents
-        }
-        if len(agents) != len(new.agents):
-            raise UsageError(f"agents of a run need different names, not {[agent.name for agent in new.agents]}")
-        session.add_all(agents.values())
-        session.flush()
-        for game in new.games:
-            for name in (game.white, game.black):
-                if name not in agents:
-                    raise UsageError(f"game {game.index} is scheduled for {name}, which is not an agent of the run")
-            session.add(_game_row(row.id, game, agents[game.white].id, agents[game.black].id, new.model_checksum))
-        session.flush()
-        return _stored_run(session, row)
+    if new.name is not None and _find(session, check_run_name(new.name)) is not None:
+        raise UsageError(f"there is a run named {new.name} already: choose another name")
+    row = RunRow(
+        name=new.name or "",
+        status="running",
+        seed=new.seed,
+        model=new.model,
+        model_checksum=new.model_checksum,
+        config=dict(new.config),
+        environment=dict(new.environment),
+        created_at=now(),
+    )
+    session.add(row)
+    session.flush()
+    if new.name is None:
+        row.name = run_name(row.id)
+    agents = {
+        agent.name: AgentRow(run_id=row.id, name=agent.name, spec=agent.spec, settings=dict(agent.settings))
+        for agent in new.agents
+    }
+    if len(agents) != len(new.agents):
+        raise UsageError(f"agents of a run need different names, not {[agent.name for agent in new.agents]}")
+    session.add_all(agents.values())
+    session.flush()
+    for game in new.games:
+        for name in (game.white, game.black):
+            if name not in agents:
+                raise UsageError(f"game {game.index} is scheduled for {name}, which is not an agent of the run")
+        session.add(_game_row(row.id, game, agents[game.white].id, agents[game.black].id, new.model_checksum))
+    session.flush()
+    return _stored_run(session, row)
 
 
 def load_run(db: Database, run: int | str | None = None) -> StoredRun:
@@ -160,7 +167,9 @@ def _new_game(row: GameRow, names: dict[int, str]) -> NewGame:
     )
 
 
-def _stored_game(row: GameRow, names: dict[int, str], moves: tuple[str, ...]) -> StoredGame:
+def _stored_game(
+    row: GameRow, names: dict[int, str], moves: tuple[str, ...], clock_ms: Mapping[Side, float] | None = None
+) -> StoredGame:
     return StoredGame(
         game_id=row.id,
         new=_new_game(row, names),
@@ -168,6 +177,7 @@ def _stored_game(row: GameRow, names: dict[int, str], moves: tuple[str, ...]) ->
         termination=row.termination,
         void=row.void,
         moves=moves,
+        clock_ms=clock_ms or {},
     )
 
 
@@ -175,16 +185,21 @@ def _stored_run(session: Session, row: RunRow) -> StoredRun:
     agents = session.scalars(select(AgentRow).where(AgentRow.run_id == row.id).order_by(AgentRow.id)).all()
     names = {agent.id: agent.name for agent in agents}
     moves: defaultdict[int, list[str]] = defaultdict(list)
+    clocks: defaultdict[int, dict[Side, float]] = defaultdict(dict)
     played = (
-        select(MoveRow.game_id, MoveRow.move)
+        select(MoveRow.game_id, MoveRow.move, MoveRow.side, MoveRow.clock_ms)
         .join(GameRow, GameRow.id == MoveRow.game_id)
         .where(GameRow.run_id == row.id)
         .order_by(MoveRow.game_id, MoveRow.ply)
     )
-    for game_id, move in session.execute(played):
+    for game_id, move, side, clock_ms in session.execute(played):
         moves[game_id].append(move)
+        if clock_ms is not None:
+            clocks[game_id]["first" if side == "first" else "second"] = clock_ms
     in_order = select(GameRow).where(GameRow.run_id == row.id).order_by(GameRow.schedule_index, GameRow.replay)
-    games = tuple(_stored_game(game, names, tuple(moves[game.id])) for game in session.scalars(in_order))
+    games = tuple(
+        _stored_game(game, names, tuple(moves[game.id]), clocks[game.id]) for game in session.scalars(in_order)
+    )
     return StoredRun(
         run_id=row.id,
         name=row.name,

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from arena.store.database import Database
+from arena.store.first_tries import FirstTries, first_tries
 from arena.store.models import AgentRow, GameRow, MoveRow
 from arena.store.runs import find_run
 
@@ -18,7 +19,8 @@ from arena.store.runs import find_run
 @dataclass(frozen=True, slots=True)
 class AgentResult:
     """How an agent did in a run. `games` are those that count (wins + draws + losses); `void` and `unfinished`
-    ones do not. `forfeits` are the losses that were not decided on the board: no legal move, time, a crash."""
+    ones do not. `forfeits` are the losses that were not decided on the board: no legal move, time, a crash.
+    `first_tries` is there for agents that answer in free text."""
 
     agent: str
     games: int
@@ -28,6 +30,7 @@ class AgentResult:
     forfeits: int
     void: int
     unfinished: int
+    first_tries: FirstTries | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ def _results(session: Session, run_id: int) -> tuple[AgentResult, ...]:
         .where(GameRow.run_id == run_id)
     )
     names = session.scalars(select(AgentRow.name).where(AgentRow.run_id == run_id).order_by(AgentRow.id)).all()
+    tries = first_tries(session, run_id)
     tallies: dict[str, Counter[str]] = {name: Counter() for name in names}
     for white_name, black_name, result, void, termination in games:
         for name, win in ((white_name, "1-0"), (black_name, "0-1")):
@@ -142,6 +146,7 @@ def _results(session: Session, run_id: int) -> tuple[AgentResult, ...]:
             forfeits=tally["forfeits"],
             void=tally["void"],
             unfinished=tally["unfinished"],
+            first_tries=tries.get(name),
         )
         for name, tally in tallies.items()
     )

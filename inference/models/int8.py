@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from inference.models.linear import Linear
-from inference.quantize import QuantisedMatrix
+from inference.models.quantised import QuantisedMatrix
 from kernels import int8
 
 NO_BIAS = np.empty(0, np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -57,6 +59,12 @@ class Transformer:
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden [outputs, hidden] from `forward` -> float32 [outputs, vocab]."""
         return self.weights.head(hidden).float()
+
+    @torch.inference_mode()
+    def logits_of(self, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
+        """hidden [hidden], one row of `forward` -> float32 [tokens]: the logits of these tokens alone."""
+        rows = self.weights.output_embedding[torch.tensor(tokens)]
+        return (rows.double() * hidden.double()).sum(dim=1).float()
 
     def _qkv(self, layer: LayerWeights, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """x [rows, hidden] -> q [rows, heads, head_dim], k and v [rows, kv_heads, head_dim], positions applied."""

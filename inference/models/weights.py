@@ -10,7 +10,8 @@ from torch import Tensor
 
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
-from inference.models.linear import Linear, make_linear
+from inference.models.linear import LazyLinear, Linear, MakeLinear, make_linear
+from inference.models.quantised import QuantisedMatrix
 
 ReadTensor = Callable[[str], Tensor]
 """Reads one tensor of a checkpoint by its Hugging Face name; raises KeyError if there is none."""
@@ -35,9 +36,12 @@ class LayerWeights:
 
 @dataclass(frozen=True, slots=True)
 class ModelWeights:
+    """`head` multiplies by all of `output_embedding`, which is `embedding` itself where the two are tied."""
+
     embedding: Tensor  # [vocab, hidden]
     layers: tuple[LayerWeights, ...]
     norm: Tensor  # [hidden]
+    output_embedding: Tensor | QuantisedMatrix  # [vocab, hidden]
     head: Linear
 
 
@@ -91,10 +95,6 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-MakeLinear = Callable[[Tensor, Tensor | None], Linear]
-"""Makes the product with a matrix [out, in] and perhaps a bias [out]."""
-
-
 def assemble(
     config: ModelConfig,
     read: ReadTensor,
@@ -139,9 +139,11 @@ def assemble(
         )
 
     embedding = stack("model.embed_tokens.weight")
+    output_embedding = embedding if config.tie_embeddings else stack("lm_head.weight")
     return ModelWeights(
         embedding=embedding,
         layers=tuple(layer(index) for index in range(config.layers)),
         norm=stack("model.norm.weight"),
-        head=linear_of(embedding, None) if config.tie_embeddings else linear("lm_head"),
+        output_embedding=output_embedding,
+        head=LazyLinear(output_embedding, linear_of),
     )

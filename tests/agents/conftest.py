@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.base import MoveRequest
-from agents.prompts import PromptTemplate, load_template
+from agents.prompt_files import PromptLibrary
+from agents.prompts import PromptTemplate
 from games import get_game
 from inference.types import (
     ChoiceReply,
@@ -20,6 +21,7 @@ from inference.types import (
     Reply,
     SamplingParams,
     ScoreReply,
+    Text,
     Timing,
     Usage,
 )
@@ -34,12 +36,17 @@ Answer = str | tuple[str, FinishReason] | Exception
 class Call:
     """One call to the fake engine."""
 
-    prompt: tuple[Message, ...]
+    prompt: tuple[Message, ...] | Text
     params: SamplingParams | None = None
     choices: tuple[str, ...] = ()
     temperature: float | None = None
     seed: int | None = None
+    terminator: str | None = None
     timeout_s: float | None = None
+
+
+def _kept(prompt: Prompt) -> tuple[Message, ...] | Text:
+    return prompt if isinstance(prompt, Text) else tuple(prompt)
 
 
 @dataclass
@@ -76,7 +83,7 @@ class FakeEngine:
             raise self.error
 
     async def generate(self, prompt: Prompt, params: SamplingParams, *, timeout_s: float | None = None) -> Reply:
-        await self._called(Call(tuple(prompt), params=params, seed=params.seed, timeout_s=timeout_s))
+        await self._called(Call(_kept(prompt), params=params, seed=params.seed, timeout_s=timeout_s))
         answer = self.answers.pop(0) if self.answers else "nothing"
         if isinstance(answer, Exception):
             raise answer
@@ -90,18 +97,33 @@ class FakeEngine:
         *,
         temperature: float = 1.0,
         seed: int | None = None,
+        terminator: str | None = None,
         timeout_s: float | None = None,
     ) -> ChoiceReply:
         await self._called(
-            Call(tuple(prompt), choices=tuple(choices), temperature=temperature, seed=seed, timeout_s=timeout_s)
+            Call(
+                _kept(prompt),
+                choices=tuple(choices),
+                temperature=temperature,
+                seed=seed,
+                terminator=terminator,
+                timeout_s=timeout_s,
+            )
         )
         index = len(choices) - 1
         return ChoiceReply(
             choices[index], (1,), FinishReason.CHOICE, seed or 0, USAGE, TIMING, index=index, probability=0.25
         )
 
-    async def score(self, prompt: Prompt, choices: Sequence[str], *, timeout_s: float | None = None) -> ScoreReply:
-        await self._called(Call(tuple(prompt), choices=tuple(choices), timeout_s=timeout_s))
+    async def score(
+        self,
+        prompt: Prompt,
+        choices: Sequence[str],
+        *,
+        terminator: str | None = None,
+        timeout_s: float | None = None,
+    ) -> ScoreReply:
+        await self._called(Call(_kept(prompt), choices=tuple(choices), terminator=terminator, timeout_s=timeout_s))
         logprobs = self.logprobs(choices)
         return ScoreReply(tuple(logprobs), (0.0,) * len(choices), USAGE, TIMING)
 
@@ -114,13 +136,13 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 
 @pytest.fixture(scope="session")
-def template_path() -> Path:
-    return Path(__file__).parents[2] / "data" / "prompts" / "chess.toml"
+def prompts() -> PromptLibrary:
+    return PromptLibrary(Path(__file__).parents[2] / "data" / "prompts")
 
 
 @pytest.fixture(scope="session")
-def template(template_path: Path) -> PromptTemplate:
-    return load_template(template_path)
+def template(prompts: PromptLibrary) -> PromptTemplate:
+    return prompts.load("uci-history", "chess")
 
 
 @pytest.fixture

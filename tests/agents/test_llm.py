@@ -9,7 +9,8 @@ from itertools import pairwise
 import pytest
 
 from agents.base import Accounting, Failure, InfrastructureError
-from agents.llm import Legality, LLMAgent, LLMSettings, draw
+from agents.llm import LLMAgent, draw
+from agents.llm_settings import Legality, LLMSettings
 from agents.seeds import derive_seed
 from inference.errors import (
     EngineClosedError,
@@ -19,7 +20,7 @@ from inference.errors import (
     RequestTimeoutError,
     RequestTooLargeError,
 )
-from inference.types import FinishReason, Message
+from inference.types import FinishReason, Message, Text
 
 COST = Accounting(
     prompt_tokens=1000,
@@ -36,11 +37,12 @@ COST = Accounting(
 
 
 @pytest.fixture
-def make(engine, template):
-    """Makes an agent: `make("retry:3", temperature=0)`."""
+def make(engine, prompts):
+    """Makes an agent: `make("retry:3", temperature=0)`, `make(prompt="pgn")`."""
 
-    def make(legality: str = "constrained", **settings) -> LLMAgent:
-        return LLMAgent("Anna", engine, template, LLMSettings(legality=Legality.parse(legality), **settings))
+    def make(legality: str = "constrained", *, prompt: str = "uci-history", games=("chess",), **settings) -> LLMAgent:
+        templates = {game: prompts.load(prompt, game) for game in games}
+        return LLMAgent("Anna", engine, templates, LLMSettings(legality=Legality.parse(legality), **settings))
 
     return make
 
@@ -53,6 +55,7 @@ async def test_constrained_chooses_among_the_legal_moves(make, engine, ask) -> N
     reply = await make(temperature=0.5).choose_move(request)
     (call,) = engine.calls
     assert call.choices == request.position.legal_moves()
+    assert call.terminator is None
     assert (call.temperature, call.seed) == (0.5, derive_seed(request.seed, 0))
     assert [message.role for message in call.prompt] == ["system", "user"]
     assert reply.move == request.position.legal_moves()[-1]
@@ -113,7 +116,7 @@ async def test_free_does_not_try_again(make, engine, ask) -> None:
     assert (reply.move, reply.failure, len(engine.calls)) == (None, Failure.ILLEGAL, 1)
 
 
-async def test_retry_tells_the_model_which_failure_it_was(make, engine, ask, template) -> None:
+async def test_retry_tells_the_model_which_failure_it_was(make, engine, ask) -> None:
     engine.answers = ["", ("I think I will", FinishReason.LENGTH), "My move is e4", "e2e5", "e2e4"]
     reply = await make("retry:5").choose_move(ask())
     kinds = [Failure.EMPTY, Failure.TRUNCATED, Failure.UNPARSABLE, Failure.ILLEGAL]
@@ -122,7 +125,11 @@ async def test_retry_tells_the_model_which_failure_it_was(make, engine, ask, tem
     assert [attempt.failure for attempt in reply.attempts] == [*kinds, None]
     told = engine.calls[-1].prompt[2:]
     assert told[0::2] == tuple(Message("assistant", said) for said in ("", "I think I will", "My move is e4", "e2e5"))
-    assert told[1::2] == tuple(Message("user", template.retry[kind]) for kind in kinds)
+    assert {message.role for message in told[1::2]} == {"user"}
+    for said, (_, feedback) in zip(
+        ("was empty", "cut off", "not exactly one move", "e2e5 is not"), told[1::2], strict=True
+    ):
+        assert said in feedback
 
 
 async def test_every_try_extends_the_prompt_of_the_last(make, engine, ask) -> None:
@@ -244,8 +251,87 @@ async def test_start_reports_an_engine_that_fails(make, engine) -> None:
         await make().start()
 
 
+async def test_start_warms_each_game_that_will_be_played(make, engine) -> None:
+    await make(games=("chess", "janggi")).start()
+    chess, janggi = (call.prompt[0].content for call in engine.calls)
+    assert "Castling" in chess
+    assert "cannon" in janggi
+
+
+async def test_a_game_without_a_template_is_refused(make, ask) -> None:
+    with pytest.raises(ValueError, match="Anna plays janggi, not chess"):
+        await make(games=("janggi",)).choose_move(ask())
+
+
+# --- templates -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_transcript_is_continued_by_the_move(make, engine, ask) -> None:
+    reply = await make(prompt="transcript").choose_move(ask("e2e4", "e7e5"))
+    (call,) = engine.calls
+    assert call.prompt[-1] == Message("assistant", "Moves: e2e4 e7e5")
+    assert call.choices == tuple(" " + move for move in ask("e2e4", "e7e5").position.legal_moves())
+    assert call.terminator == "\n"
+    assert " " + reply.move == reply.attempts[0].text
+
+
+async def test_what_a_transcript_generated_begins_the_next_prompt(make, engine, ask) -> None:
+    agent = make(prompt="transcript")
+    reply = await agent.choose_move(ask("e2e4"))
+    await agent.choose_move(ask("e2e4", reply.move))
+    first, second = (call.prompt[-1].content for call in engine.calls)
+    assert second == first + reply.attempts[0].text
+
+
+async def test_a_failure_in_a_transcript_is_told_after_what_was_said(make, engine, ask) -> None:
+    engine.answers = [" e2e4 e7e5", " e7e5 g1f3"]
+    reply = await make("retry:2", prompt="transcript").choose_move(ask("d2d4"))
+    assert [attempt.failure for attempt in reply.attempts] == [Failure.ILLEGAL, None]
+    assert reply.move == "e7e5"
+    _, said, feedback = engine.calls[1].prompt[-3:]
+    assert said == Message("assistant", "Moves: d2d4 e2e4 e7e5")
+    assert feedback.role == "user"
+
+
+async def test_a_game_record_is_a_plain_text_in_native_notation(make, engine, ask) -> None:
+    reply = await make(prompt="pgn").choose_move(ask("e2e4", "e7e5", "g1f3"))
+    (call,) = engine.calls
+    assert isinstance(call.prompt, Text)
+    assert call.prompt.content.endswith("\n\n1. e4 e5 2. Nf3")
+    assert {" Nc6", " Bc5", " a6"} <= set(call.choices)
+    assert reply.move == ask("e2e4", "e7e5", "g1f3").position.legal_moves()[-1]
+
+
+async def test_a_plain_text_is_tried_again_as_it_was_with_another_seed(make, engine, ask) -> None:
+    engine.answers = [" Qh5 Nc6", " e4 e5"]
+    reply = await make("retry:2", prompt="pgn").choose_move(ask())
+    assert reply.move == "e2e4"
+    assert engine.calls[0].prompt == engine.calls[1].prompt
+    assert engine.calls[0].seed != engine.calls[1].seed
+
+
+async def test_an_explanation_is_read_from_its_object(make, engine, ask) -> None:
+    engine.answers = ['{"reason": "e2e4 would be better", "move": "Nf3"}']
+    reply = await make("free", prompt="explain-json").choose_move(ask())
+    assert reply.move == "g1f3"
+    assert engine.calls[0].params.max_tokens == 96
+
+
+def test_an_explanation_cannot_be_constrained(make) -> None:
+    with pytest.raises(ValueError, match="prompt=explain-json answers in free text: set legality=retry:3, or free"):
+        make(prompt="explain-json")
+
+
+async def test_an_own_seed_changes_what_is_drawn(make, engine, ask) -> None:
+    for settings in ({}, {"seed": 1}, {"seed": 2}, {"seed": 1}):
+        await make(**settings).choose_move(ask())
+    none, one, two, again = (call.seed for call in engine.calls)
+    assert one == again
+    assert len({none, one, two}) == 3
+
+
 async def test_the_agent_carries_its_template(make, template) -> None:
-    assert make().template_hash == template.hash
+    assert make().template_hash("chess") == template.hash
     assert make().name == "Anna"
 
 
@@ -274,11 +360,10 @@ def test_settings_out_of_range_are_refused(settings) -> None:
 
 
 def test_settings_in_force_are_those_that_have_an_effect() -> None:
-    assert LLMSettings().in_force() == {"temperature": 1.0, "legality": "constrained", "select": "choose"}
+    assert LLMSettings().in_force() == {"temperature": 1.0, "legality": "constrained", "select": "walk"}
     assert LLMSettings(legality=Legality("retry", 3)).in_force() == {
         "temperature": 1.0,
         "legality": "retry:3",
-        "max_tokens": 16,
         "top_k": 0,
         "top_p": 1.0,
     }

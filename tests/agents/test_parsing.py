@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.base import Failure
 from agents.parsing import Parsed, parse_answer
+from agents.prompts import RETRIED
 from games import get_game
 from games.base import Position
 from inference.types import FinishReason
@@ -124,3 +128,102 @@ def test_prose_around_a_move_is_never_searched(
         assert parsed.failure is Failure.UNPARSABLE
     else:
         assert parsed.move == move
+
+
+# --- other forms of answers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "expected"),
+    [
+        (" e2e4", STOP, "e2e4"),
+        (" e2e4 e7e5 g1f3", LENGTH, "e2e4"),
+        (" Nf3 Nf6 2", LENGTH, "g1f3"),
+        (" e2e4", LENGTH, "e2e4"),
+        (" e2e5 e7e5", LENGTH, Failure.ILLEGAL),
+        (" e2", LENGTH, Failure.TRUNCATED),
+        ("\n", STOP, Failure.EMPTY),
+        (" The e2e4 move", STOP, Failure.UNPARSABLE),
+        (" e2e4, e7e5", STOP, Failure.UNPARSABLE),
+        (" 1. e4", STOP, Failure.UNPARSABLE),
+    ],
+)
+def test_where_the_answer_goes_on_its_first_word_is_the_move(text, finish, expected) -> None:
+    parsed = parse_answer(text, START, finish, "word")
+    assert (parsed.move or parsed.failure) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "expected"),
+    [
+        ('{"reason": "centre", "move": "e2e4"}', STOP, "e2e4"),
+        (' {"move":"Nf3"}\n', STOP, "g1f3"),
+        ('{"reason": "e2e4 hangs", "move": "d2d4", "eval": 0.3}', STOP, "d2d4"),
+        ('{"reason": "e2e4", "move": "e2e5"}', STOP, Failure.ILLEGAL),
+        ('{"move": " e2e4"}', STOP, Failure.UNPARSABLE),
+        ('{"move": "e2e4."}', STOP, Failure.UNPARSABLE),
+        ('{"move": "e2e4", "move": "d2d4"}', STOP, Failure.UNPARSABLE),
+        ('{"move": ["e2e4"]}', STOP, Failure.UNPARSABLE),
+        ('{"move": null}', STOP, Failure.UNPARSABLE),
+        ('{"Move": "e2e4"}', STOP, Failure.UNPARSABLE),
+        ('"e2e4"', STOP, Failure.UNPARSABLE),
+        ("e2e4", STOP, Failure.UNPARSABLE),
+        ("42", STOP, Failure.UNPARSABLE),
+        ('```json\n{"move": "e2e4"}\n```', STOP, Failure.UNPARSABLE),
+        ('{"move": "e2e4"} {"move": "d2d4"}', STOP, Failure.UNPARSABLE),
+        ('{"reason": "I think', LENGTH, Failure.TRUNCATED),
+        ('{"move": "0000"}', STOP, Failure.UNPARSABLE),
+        ("[" * 100_000, STOP, Failure.UNPARSABLE),
+        ("1" * 10_000, STOP, Failure.UNPARSABLE),
+        ("  ", STOP, Failure.EMPTY),
+    ],
+)
+def test_an_object_has_its_move_under_one_name(text, finish, expected) -> None:
+    parsed = parse_answer(text, START, finish, "json")
+    assert (parsed.move or parsed.failure) == expected
+
+
+JANGGI = get_game("janggi").position()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a4b4", "a4b4"),
+        ("e2e2", "e2e2"),
+        ("a4a6", Failure.ILLEGAL),
+        ("e9e9", Failure.ILLEGAL),
+        ("@@@@", Failure.UNPARSABLE),
+        ("a0b0", Failure.UNPARSABLE),
+        ("a1a11", Failure.UNPARSABLE),
+        ("0000", Failure.UNPARSABLE),
+        ("pass", "e2e2"),
+        ("Pass", Failure.UNPARSABLE),
+    ],
+)
+def test_janggi_is_read_as_strictly(text, expected) -> None:
+    parsed = parse_answer(text, JANGGI, STOP)
+    assert (parsed.move or parsed.failure) == expected
+
+
+def test_of_ten_thousand_strings_only_moves_and_typed_failures_come_out() -> None:
+    """Strings made from pieces of answers: moves of the position and of others, decoration, JSON, noise."""
+    rng = random.Random(20)
+    positions = [*POSITIONS, JANGGI]
+    moves = sorted({move for position in positions for move in position.legal_moves()})
+    pieces = [
+        *moves[:: len(moves) // 60],
+        *("e4", "Nf3", "O-O", "O-O-O", "bxc3", "Bxc3", "e8=Q", "0000", "--", "@@@@", "Z0"),
+        *(" ", "\n", ".", "+", "#", "!?", "1.", "...", "\u200b", "\0", "\ud83d", "장군", "é"),
+        *('{"move": "', '"}', '"reason": "x", ', "{", "}", "[", '"', "null", "1e999", "NaN", "\\"),
+    ]
+    seen: Counter[Failure | None] = Counter()
+    for _ in range(10_000):
+        text = "".join(rng.choices(pieces, k=rng.randint(0, 4)))
+        position, form = rng.choice(positions), rng.choice(("move", "word", "json"))
+        parsed = parse_answer(text, position, rng.choice((STOP, LENGTH)), form)
+        assert (parsed.move is None) == (parsed.failure in RETRIED), text
+        assert parsed.move is None or parsed.move in position.legal_moves()
+        seen[parsed.failure] += 1
+    assert set(seen) == {None, *RETRIED}
+    assert min(seen.values()) > 100

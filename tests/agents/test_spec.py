@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from pathlib import Path
 
@@ -10,18 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.llm import LLMAgent
 from agents.random import RandomAgent
+from agents.registry import DEFAULT_PROMPT, KINDS, build_agent, get_kind, settings_in_force
 from agents.scripted import SlowAgent
-from agents.spec import (
-    AgentSpec,
-    AgentSpecError,
-    BuildContext,
-    build_agent,
-    needs_engine,
-    parse_spec,
-    settings_in_force,
-)
+from agents.spec import parse_spec, spec_text
 
 DEFAULTS = {"temperature": 0.5, "legality": "constrained"}
 
@@ -47,6 +42,10 @@ class Named(MyAgent):
 class Unfinished(Agent):
     pass
 
+class OddHash(MyAgent):
+    def template_hash(self, game):
+        return 3
+
 class Plain:
     pass
 
@@ -59,8 +58,8 @@ number = 3
 
 
 @pytest.fixture
-def context(engine, template) -> BuildContext:
-    return BuildContext(engine=engine, template_for=lambda game: template, game="chess", defaults=DEFAULTS)
+def context(engine, prompts) -> BuildContext:
+    return BuildContext(engine_for=lambda model: engine, prompts=prompts, games=("chess",), defaults=DEFAULTS)
 
 
 @pytest.fixture
@@ -74,31 +73,28 @@ def my_agent(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "name", "settings", "target"),
+    ("text", "kind", "target", "name", "settings"),
     [
-        ("llm", "llm", None, {}, None),
+        ("llm", "llm", None, None, {}),
         (
-            "llm:temperature=0.7,legality=retry:3,name=Sharp",
+            "llm?temperature=0.7&legality=retry:3&name=Sharp",
             "llm",
+            None,
             "Sharp",
             {"temperature": 0.7, "legality": "retry:3"},
-            None,
         ),
+        ("llm?top_k=4&top_p=.9&max_tokens=8", "llm", None, None, {"top_k": 4, "top_p": 0.9, "max_tokens": 8}),
+        ("llm:Qwen/Qwen3-0.6B?select=score", "llm", "Qwen/Qwen3-0.6B", None, {"select": "score"}),
+        ("llm:./odd%3F.gguf?prompt=./100%25.toml", "llm", "./odd?.gguf", None, {"prompt": "./100%.toml"}),
+        ("llm?name=Q%26A%3D%EC%9E%A5%EA%B8%B0", "llm", None, "Q&A=장기", {}),
+        ("random", "random", None, None, {}),
+        ("random?name=Big Dice", "random", None, "Big Dice", {}),
+        ("python:my.agents:Mine", "python", "my.agents:Mine", None, {}),
+        ("python:./dir/file.py:Mine?name=M", "python", "./dir/file.py:Mine", "M", {}),
         (
-            "llm: top_k = 4 , top_p=.9, max_tokens=8",
-            "llm",
-            None,
-            {"top_k": 4, "top_p": 0.9, "max_tokens": 8},
-            None,
-        ),
-        ("llm:select=score,prompt=./p.toml", "llm", None, {"select": "score", "prompt": "./p.toml"}, None),
-        ("random", "random", None, {}, None),
-        ("random:name=Big Dice", "random", "Big Dice", {}, None),
-        ("python:my.agents:Mine", "python", None, {}, "my.agents:Mine"),
-        ("python:./dir/file.py:Mine?name=M", "python", "M", {}, "./dir/file.py:Mine"),
-        (
-            "python:m:C?a=1,b=-2.5,c=true,d=false,e=e2e4 e7e5,f=1e3,g=inf,h=True",
+            "python:m:C?a=1&b=-2.5&c=true&d=false&e=e2e4 e7e5&f=1e3&g=inf&h=True&i=x,y=z",
             "python",
+            "m:C",
             None,
             {
                 "a": 1,
@@ -109,40 +105,45 @@ def my_agent(tmp_path: Path) -> Path:
                 "f": 1000.0,
                 "g": "inf",
                 "h": "True",
+                "i": "x,y=z",
             },
-            "m:C",
         ),
     ],
 )
-def test_a_spec_is_read(text, kind, name, settings, target) -> None:
+def test_a_spec_is_read(text, kind, target, name, settings) -> None:
     assert parse_spec(text) == AgentSpec(kind, text, name, settings, target)
 
 
 def test_values_keep_their_types() -> None:
-    settings = parse_spec("python:m:C?a=1,b=1.0,c=true").settings
+    settings = parse_spec("python:m:C?a=1&b=1.0&c=true").settings
     assert [type(value) for value in settings.values()] == [int, float, bool]
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "unknown kind of agent ''; allowed are llm, random, python"),
+        ("", "unknown kind of agent ''; allowed are llm, uci, random, human, python"),
         ("lmm", r"unknown kind of agent 'lmm' \(did you mean llm\?\)"),
         ("LLM", "unknown kind of agent 'LLM'"),
         ("llm:", "nothing follows the colon"),
-        ("llm:hot", "'hot' is not of the form key=value"),
-        ("llm:temperature=", "'temperature=' is not of the form key=value"),
-        ("llm:temperature=1,", "'' is not of the form key=value"),
-        ("llm:temprature=1", r"unknown key for llm 'temprature' \(did you mean temperature\?\); allowed are temp"),
-        ("llm:temperature=1,temperature=1", "temperature is set twice"),
-        ("llm:temperature=hot", "temperature: 'hot' is not a number"),
-        ("llm:temperature=nan", "'nan' is not a number"),
-        ("llm:max_tokens=1.5", "max_tokens: '1.5' is not a whole number"),
-        ("llm:legality=retry", "legality must be constrained, free or retry:N .* not 'retry'"),
-        ("llm:select=best", "select: 'best' is neither choose nor score"),
-        ("llm:name=a\x07", "cannot be printed"),
-        ("random:depth=3", "unknown key for random 'depth'; allowed are name"),
-        ("python", "needs package.module:Class or ./file.py:Class, not ''"),
+        ("llm?", "nothing follows the question mark"),
+        ("llm?hot", "'hot' is not of the form key=value"),
+        ("llm?temperature=", "'temperature=' is not of the form key=value"),
+        ("llm?temperature=1&", "'' is not of the form key=value"),
+        ("llm?temprature=1", r"unknown key for llm 'temprature' \(did you mean temperature\?\); allowed are temp"),
+        ("llm?temperature=1&temperature=1", "temperature is set twice"),
+        ("llm?temperature=hot", "temperature: 'hot' is not a number"),
+        ("llm?temperature=nan", "'nan' is not a number"),
+        ("llm?max_tokens=1.5", "max_tokens: '1.5' is not a whole number"),
+        ("llm?legality=retry", "legality must be constrained, free or retry:N .* not 'retry'"),
+        ("llm?select=best", "select: 'best' is not one of walk, score"),
+        ("llm?name=a\x07", "cannot be printed"),
+        ("llm?prompt=100%", "in '100%' a per cent sign must be written %25"),
+        ("llm?prompt=%ff", "'%ff' does not decode to text in UTF-8"),
+        ("llm:temperature=1,legality=free", r"question mark.*: llm\?temperature=1&legality=free"),
+        ("random:x", "random takes nothing after a colon, not 'x'"),
+        ("random?depth=3", "unknown key for random 'depth'; allowed are name"),
+        ("python", r"python needs package.module:Class or ./file.py:Class after a colon, as in python:./my_agent.py"),
         ("python:my_agent", "not 'my_agent'"),
         ("python:my_agent:", "not 'my_agent:'"),
         ("python:my_agent:3D", "not 'my_agent:3D'"),
@@ -154,14 +155,60 @@ def test_a_faulty_spec_is_refused_with_the_part_at_fault(text: str, fault: str) 
         parse_spec(text)
 
 
-@given(st.text(max_size=30) | st.from_regex(r"(llm|random|python):[a-z_]{1,11}=[a-z0-9:.,=?]{0,9}", fullmatch=True))
+@given(
+    st.text(max_size=30) | st.from_regex(r"(llm|random|python)[:?][a-z_]{1,11}=[a-z0-9:.,=?&%]{0,9}", fullmatch=True)
+)
 def test_any_text_is_a_spec_or_a_clear_error(text: str) -> None:
     try:
         spec = parse_spec(text)
     except AgentSpecError:
         return
     assert spec.text == text
-    assert spec.kind == text.partition(":")[0]
+    assert spec.kind == re.split("[:?]", text)[0]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "text"),
+    [
+        ({"kind": "llm"}, "llm"),
+        (
+            {"kind": "llm", "model": "smollm2-135m", "temperature": 0.7, "name": "Q&A 100%"},
+            "llm:smollm2-135m?temperature=0.7&name=Q%26A 100%25",
+        ),
+        ({"kind": "python", "class": "./a.py:A", "bold": True, "depth": 3}, "python:./a.py:A?bold=true&depth=3"),
+        ({"kind": "random", "name": "Dice"}, "random?name=Dice"),
+    ],
+)
+def test_a_mapping_says_the_same_as_a_line(mapping: dict, text: str) -> None:
+    assert spec_text(mapping) == text
+    spec = parse_spec(text)
+    keys = {"kind": spec.kind, **spec.settings}
+    assert keys | {key: mapping[key] for key in ("model", "class", "name") if key in mapping} == mapping
+    assert spec.name == mapping.get("name")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "fault"),
+    [
+        ({}, "unknown kind of agent ''"),
+        ({"kind": "lmm"}, "did you mean llm"),
+        ({"kind": 3}, "unknown kind of agent '3'"),
+        ({"kind": "llm", "temperature": [1]}, r"temperature must be a text, a number, true or false, not \[1\]"),
+        ({"kind": "llm", "model": None}, "model must be a text"),
+    ],
+)
+def test_a_faulty_mapping_is_refused(mapping: dict, fault: str) -> None:
+    with pytest.raises(AgentSpecError, match=fault):
+        spec_text(mapping)
+
+
+@given(st.text(min_size=1, max_size=12).filter(str.isprintable))
+def test_any_name_survives_the_way_through_a_line(name: str) -> None:
+    assert parse_spec(spec_text({"kind": "random", "name": name})).name == name
+
+
+def test_every_example_of_a_kind_is_a_spec_of_it() -> None:
+    assert {name: parse_spec(kind.example).kind for name, kind in KINDS.items()} == {name: name for name in KINDS}
 
 
 def test_a_spec_cannot_be_changed() -> None:
@@ -173,25 +220,33 @@ def test_a_spec_cannot_be_changed() -> None:
 
 
 def test_only_llm_agents_need_an_engine() -> None:
-    needing = [needs_engine(parse_spec(text)) for text in ("llm", "random", "python:m:C")]
+    needing = [get_kind(kind).asks_model for kind in ("llm", "random", "python")]
     assert needing == [True, False, False]
+
+
+LLM = {"temperature": 0.5, "legality": "constrained", "select": "walk", "prompt": DEFAULT_PROMPT}
 
 
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        ("llm", {"temperature": 0.5, "legality": "constrained", "select": "choose"}),
-        ("llm:temperature=0", {"temperature": 0.0, "legality": "constrained", "select": "choose"}),
+        ("llm", LLM),
+        ("llm?temperature=0", LLM | {"temperature": 0.0}),
+        ("llm:tiny?seed=3", LLM | {"model": "tiny", "seed": 3}),
         (
-            "llm:legality=retry:2,top_k=5",
-            {"temperature": 0.5, "legality": "retry:2", "max_tokens": 16, "top_k": 5, "top_p": 1.0},
+            "llm?legality=retry:2&top_k=5&max_tokens=9",
+            {
+                "temperature": 0.5,
+                "legality": "retry:2",
+                "max_tokens": 9,
+                "top_k": 5,
+                "top_p": 1.0,
+                "prompt": DEFAULT_PROMPT,
+            },
         ),
-        (
-            "llm:prompt=a.toml",
-            {"temperature": 0.5, "legality": "constrained", "select": "choose", "prompt": "a.toml"},
-        ),
+        ("llm?prompt=a.toml&persona=Bold.&examples=2", LLM | {"prompt": "a.toml", "persona": "Bold.", "examples": 2}),
         ("random", {}),
-        ("python:m:C?depth=3,name=X", {"target": "m:C", "arguments": {"depth": 3}}),
+        ("python:m:C?depth=3&name=X", {"target": "m:C", "arguments": {"depth": 3}}),
     ],
 )
 def test_own_settings_override_those_of_the_run(text: str, settings: dict) -> None:
@@ -201,52 +256,67 @@ def test_own_settings_override_those_of_the_run(text: str, settings: dict) -> No
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("llm:top_k=5", "top_k has no effect with legality=constrained"),
-        ("llm:max_tokens=5", "max_tokens has no effect with legality=constrained"),
-        ("llm:select=score,legality=free", "select has no effect with legality=free"),
-        ("llm:temperature=-1", "temperature must be a finite number of at least 0, not -1.0"),
-        ("llm:legality=free,top_p=2", r"top_p must lie in \(0, 1\], not 2.0"),
+        ("llm?top_k=5", "top_k has no effect with legality=constrained"),
+        ("llm?max_tokens=5", "max_tokens has no effect with legality=constrained"),
+        ("llm?select=score&legality=free", "select has no effect with legality=free"),
+        ("llm?temperature=-1", "temperature must be a finite number of at least 0, not -1.0"),
+        ("llm?legality=free&top_p=2", r"top_p must lie in \(0, 1\], not 2.0"),
     ],
 )
 def test_settings_that_cannot_hold_are_refused_with_the_spec(text: str, fault: str) -> None:
-    with pytest.raises(AgentSpecError, match=f"^{text}: {fault}"):
+    with pytest.raises(AgentSpecError, match=f"^{re.escape(text)}: {fault}"):
         settings_in_force(parse_spec(text), DEFAULTS)
 
 
 # --- building ------------------------------------------------------------------------------------------------------
 
 
-def test_an_llm_agent_is_built_with_its_settings(context, engine, template) -> None:
-    agent = build_agent(parse_spec("llm:legality=retry:3,name=Sharp"), name="Sharp 2", context=context)
+def test_an_llm_agent_is_built_with_its_settings(context, prompts) -> None:
+    agent = build_agent(parse_spec("llm?legality=retry:3&name=Sharp"), name="Sharp 2", context=context)
     assert isinstance(agent, LLMAgent)
-    assert (agent.name, agent.template) == ("Sharp 2", template)
+    assert (agent.name, agent.templates) == ("Sharp 2", {"chess": prompts.load(DEFAULT_PROMPT, "chess")})
     assert (str(agent.settings.legality), agent.settings.temperature) == ("retry:3", 0.5)
 
 
-def test_a_template_of_its_own_is_loaded(context, template, template_path, tmp_path) -> None:
+def test_an_llm_agent_is_given_the_engine_of_its_model(context) -> None:
+    asked = []
+    context = dataclasses.replace(context, engine_for=lambda model: asked.append(model))
+    for text in ("llm", "llm:tiny"):
+        build_agent(parse_spec(text), name="A", context=context)
+    assert asked == [None, "tiny"]
+
+
+def test_an_agent_has_a_template_for_each_game(context) -> None:
+    context = dataclasses.replace(context, games=("chess", "janggi"))
+    agent = build_agent(parse_spec("llm"), name="A", context=context)
+    assert agent.template_hash("chess") != agent.template_hash("janggi")
+
+
+def test_a_template_of_its_own_is_loaded(context, prompts, tmp_path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(template_path.read_text().replace('name = "chess"', 'name = "mine"'))
-    agent = build_agent(parse_spec(f"llm:prompt={path}"), name="A", context=context)
-    assert agent.template_hash not in (None, template.hash)
+    path.write_text((prompts.folder / "uci-history.toml").read_text().replace("strong", "bold"))
+    agent = build_agent(parse_spec(f"llm?prompt={path}"), name="A", context=context)
+    assert agent.template_hash("chess") not in (None, prompts.load("uci-history", "chess").hash)
 
 
-def test_a_template_that_does_not_fit_is_refused(context, template_path, tmp_path) -> None:
-    path = tmp_path / "mine.toml"
-    with pytest.raises(AgentSpecError, match="cannot read prompt template"):
-        build_agent(parse_spec(f"llm:prompt={path}"), name="A", context=context)
-    path.write_text(template_path.read_text().replace('game = "chess"', 'game = "janggi"'))
-    with pytest.raises(AgentSpecError, match="is for janggi, not chess"):
-        build_agent(parse_spec(f"llm:prompt={path}"), name="A", context=context)
-
-
-def test_an_llm_agent_without_an_engine_is_refused(context) -> None:
-    without = dataclasses.replace(context, engine=None)
-    with pytest.raises(AgentSpecError, match="llm: an llm agent needs an engine"):
-        build_agent(parse_spec("llm"), name="A", context=without)
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("llm?prompt=gone.toml", "cannot read prompt template gone.toml"),
+        ("llm?prompt=transcipt", r"unknown prompt 'transcipt' \(did you mean transcript\?\).*ends in .toml"),
+        ("llm?prompt=explain-json", "set legality=retry:3, or free"),
+        ("llm?prompt=pgn&persona=x", "persona has no effect with prompt=pgn, which is no chat"),
+        ("llm?prompt=transcript&examples=1", "examples has no effect with prompt=transcript"),
+        ("llm?examples=9", "examples must be from 0 to 3 for chess, not 9"),
+    ],
+)
+def test_a_template_that_does_not_fit_is_refused(context, text, fault) -> None:
+    with pytest.raises(AgentSpecError, match=f"^{re.escape(text)}: .*{fault}"):
+        build_agent(parse_spec(text), name="A", context=context)
 
 
 def test_a_random_agent_is_built_without_an_engine(context) -> None:
-    agent = build_agent(parse_spec("random"), name="Dice", context=dataclasses.replace(context, engine=None))
+    agent = build_agent(parse_spec("random"), name="Dice", context=dataclasses.replace(context, engine_for=None))
     assert isinstance(agent, RandomAgent)
     assert agent.name == "Dice"
 
@@ -258,12 +328,12 @@ def test_a_class_of_a_module_is_built_with_its_arguments(context) -> None:
 
 
 async def test_a_users_own_agent_in_a_file_plays(context, my_agent, ask) -> None:
-    spec = parse_spec(f"python:{my_agent}:MyAgent?depth=3,mood=wild,bold=true,speed=0.5")
+    spec = parse_spec(f"python:{my_agent}:MyAgent?depth=3&mood=wild&bold=true&speed=0.5")
     agent = build_agent(spec, name="Mine", context=context)
     assert agent.name == "Mine"  # its constructor takes none
     assert agent.tuned.depth == 3
     assert agent.rest == ("wild", True, 0.5)
-    assert agent.template_hash is None
+    assert agent.template_hash("chess") is None
     await agent.start()
     assert (await agent.choose_move(ask())).move == "a2a3"
     await agent.close()
@@ -281,10 +351,11 @@ def test_the_name_in_the_run_is_the_name_of_the_agent(context, my_agent) -> None
 @pytest.mark.parametrize(
     ("class_and_arguments", "fault"),
     [
-        ("Missing", "has no class 'Missing'; its agents are MyAgent, Named, Unfinished, Blocking"),
+        ("Missing", "has no class 'Missing'; its agents are MyAgent, Named, Unfinished, OddHash, Blocking"),
         ("number", "has no class 'number'"),
         ("Plain", "is not a subclass of agents.base.Agent"),
         ("Unfinished", "does not define choose_move"),
+        ("OddHash", "template_hash must give a str or None, not 3"),
         ("Blocking", "choose_move must be an async def"),
         ("MyAgent?dept=3", "cannot make .*TypeError.*unexpected keyword argument 'dept'"),
     ],

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 import arena.turn
-from agents.base import Accounting, Agent, Attempt, Failure, InfrastructureError, MoveReply
+from agents.base import Accounting, Agent, Attempt, Failure, InfrastructureError, MoveReply, PlayerLeft
 from agents.random import RandomAgent
 from agents.scripted import CrashingAgent, DishonestAgent, FixedLineAgent, IllegalAgent, SilentAgent, SlowAgent
 from agents.seeds import derive_seed
@@ -205,6 +205,8 @@ async def test_what_the_agent_relies_on_is_nobodys_fault(replay):
         (MoveReply(None, (), "free"), "neither a move nor a failure"),
         (MoveReply(None, (Attempt("e2e4"),), "free"), "neither a move nor a failure"),
         (MoveReply.of(5), "move is int"),
+        (MoveReply("e2e4", (), "free", resigns=True), "move is 'e2e4' although it resigns"),
+        (MoveReply(None, (), "free", resigns=1), "resigns is 1"),
         (MoveReply("e2e4", ("e2e4",), "free"), "attempts hold str"),
         (MoveReply("e2e4", None, "free"), "attempts are NoneType"),
         (MoveReply("e2e4", (Attempt(5),), "free"), "text is int"),
@@ -224,6 +226,19 @@ async def test_an_agent_that_breaks_the_contract_has_crashed(answer, words):
     ended, _ = await play(stored(), Answers(answer), RandomAgent())
     assert (ended.termination, ended.void) == ("crash", True)
     assert words in ended.detail
+
+
+async def test_who_resigns_loses():
+    ended, tape = await play(stored("e2e4"), RandomAgent(), Answers(MoveReply.resignation()))
+    assert (ended.termination, ended.result, ended.void, ended.plies) == ("resignation", "1-0", False, 1)
+    assert tape.of(AttemptFailed) == []
+
+
+async def test_a_person_who_leaves_stops_the_game_without_an_ending():
+    tape = Tape()
+    with pytest.raises(PlayerLeft):
+        await play(stored(), Answers(PlayerLeft("Ada has left")), RandomAgent(), tape=tape)
+    assert tape.of(GameEnded) == tape.of(AttemptFailed) == []
 
 
 async def test_a_silent_agent_loses_on_time_and_is_cancelled():

@@ -401,7 +401,7 @@ class FakeEngine:
         self.warmed += 1
         return Reply("", (), FinishReason.LENGTH, 0)
 
-    async def choose(self, prompt, choices, *, temperature=1.0, seed=None, timeout_s=None):
+    async def choose(self, prompt, choices, *, temperature=1.0, seed=None, terminator=None, timeout_s=None):
         if self._dead:
             raise EngineFailedError("a pass failed")
         self.asked += 1
@@ -415,7 +415,7 @@ def engine(monkeypatch):
 
     def use(**fields):
         fake = FakeEngine(**fields)
-        monkeypatch.setattr(arena.lineup, "_make_engine", lambda config: fake)
+        monkeypatch.setattr("arena.engines.make_engine", lambda config, model: fake)
         monkeypatch.setattr("inference.catalogue.is_installed", lambda name: True)
         return fake
 
@@ -434,8 +434,8 @@ async def test_the_engine_is_started_before_the_agents_and_closed_after_them(db_
 
 
 def test_a_run_without_llm_agents_makes_no_engine(monkeypatch):
-    monkeypatch.setattr(arena.lineup, "_make_engine", lambda config: pytest.fail("made an engine"))
-    assert Lineup(config()).engine is None
+    monkeypatch.setattr("arena.engines.make_engine", lambda config, model: pytest.fail("made an engine"))
+    assert not Lineup(config()).engines
 
 
 async def test_the_engines_figures_are_sampled_while_games_are_played(db_path, engine, monkeypatch):
@@ -477,7 +477,7 @@ async def test_a_run_is_not_resumed_with_another_model(db_path, engine):
     [
         ({"agent": ("lllm",)}, ["--agent lllm", "did you mean llm"]),
         ({"agent": ("python:nowhere.at_all:Class",)}, ["nowhere"]),
-        ({"agent": ("llm:temperature=-1",)}, ["temperature", "-1"]),
+        ({"agent": ("llm?temperature=-1",)}, ["temperature", "-1"]),
         ({"game": "chss"}, ["chss", "chess"]),
         ({"fen": "8/8/8/8/8/8/8/8 w - - 0 1"}, ["8/8/8/8/8/8/8/8"]),
     ],

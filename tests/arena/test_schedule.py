@@ -16,7 +16,7 @@ even = st.integers(1, 12).map(lambda half: 2 * half)
 
 def schedule(agents, games, seed=1, **fields):
     names = [f"a{number}" for number in range(agents)]
-    return make_schedule(names, games, **{"seed": seed, "game": "chess", "rule_policy": "r", "max_plies": 9, **fields})
+    return make_schedule(names, games, **{"seed": seed, "rule_policies": {"chess": "r"}, "max_plies": 9, **fields})
 
 
 @given(even)

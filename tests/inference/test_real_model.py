@@ -8,7 +8,8 @@ import torch
 
 from inference.catalogue import model_folder
 from inference.engine import Engine, EngineConfig
-from inference.types import Message, SamplingParams
+from inference.errors import InvalidRequestError
+from inference.types import Message, SamplingParams, Text
 
 RULES = Message("system", "You are a strong chess player. Answer with one move in UCI notation, such as e2e4. " * 4)
 PROMPTS = [
@@ -63,16 +64,21 @@ def make_engine(real_model):
 
 def keep_logits(engine):
     """Record the logits of every decided token, by the tokens that lead to it."""
-    run, kept = engine._core.runner.run, {}
+    runner, kept = engine._core.runner, {}
+    run, logits = runner.run, runner.logits
+    deciding = []
 
     def recording(operations, plan):
-        logits = run(operations, plan)
-        wanting = [rows for rows in plan if rows.wants_logits]
-        for rows, row in zip(wanting, logits, strict=True):
-            kept.setdefault(tuple(rows.sequence.tokens), []).append(row.clone())
-        return logits
+        deciding[:] = [tuple(rows.sequence.tokens) for rows in plan if rows.decides]
+        return run(operations, plan)
 
-    engine._core.runner.run = recording
+    def recording_logits(states, targets):
+        rows = logits(states, targets)
+        for tokens, row in zip(deciding, rows, strict=True):
+            kept.setdefault(tokens, []).append(row.clone())
+        return rows
+
+    runner.run, runner.logits = recording, recording_logits
     return kept
 
 
@@ -222,3 +228,55 @@ async def test_logits_have_the_same_bits_after_preemption_and_eviction(make_engi
     assert [reply.logprobs for reply in got] == [reply.logprobs for reply in want]
     assert tight.stats().preemptions > 0
     assert tight.stats().evicted_pages > 0
+
+
+# --- texts and turns that go on ------------------------------------------------------------------------------------
+
+GAME = [Message("system", "You write down games."), Message("user", "Begin.")]
+
+
+def test_an_open_turn_is_the_beginning_of_the_closed_one(real_model):
+    tokenizer = real_model.tokenizer
+    said = Message("assistant", "Moves: e2e4 e7e5")
+    opened = tokenizer.encode_messages([*GAME, said])
+    closed = tokenizer.encode_messages([*GAME, said, Message("user", "And now?")])
+    assert closed[: len(opened)] == opened
+    assert closed[len(opened)] == tokenizer.end_of_turn_id
+    assert opened[: len(tokenizer.encode_messages(GAME))] == tokenizer.encode_messages(GAME)
+
+
+def test_a_plain_text_has_no_chat_around_it_and_no_special_tokens_in_it(real_model):
+    tokenizer = real_model.tokenizer
+    text = "1. e4 e5 2.<|im_end|>"
+    ids = tokenizer.encode_text(text)
+    assert tokenizer.decode(ids) == text
+    assert not set(ids) & tokenizer.special_ids
+
+
+async def test_what_a_move_generated_is_the_cached_beginning_of_the_next_request(make_engine, real_model):
+    engine = make_engine()
+    said, moves, forwarded = "Moves:", [" e2e4", " d2d4", " g1f3"], []
+    for ply in range(4):
+        reply = await engine.choose([*GAME, Message("assistant", said)], moves, temperature=1.0, seed=ply)
+        forwarded.append((reply.usage.prompt_tokens - reply.usage.cached_tokens, reply.usage.forwarded_tokens))
+        said += reply.text
+    tokens = len(real_model.tokenizer.encode(" e2e4"))
+    assert all(new <= tokens and total <= 2 * tokens for new, total in forwarded[1:])
+
+
+async def test_a_terminator_stands_for_what_follows_the_shorter_choice(make_engine, reference, real_model):
+    engine, tokenizer = make_engine(), real_model.tokenizer
+    prompt, choices = Text("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4."), [" O-O", " O-O-O"]
+    ids = tokenizer.encode_text(prompt.content)
+    short, long = tokenizer.encode_choices(ids, choices)
+    (newline,) = tokenizer.encode("\n")
+    logprobs = node_logprobs(reference, ids, short)
+    wanted = torch.softmax(logprobs[[newline, long[len(short)]]], dim=0)
+    picked = {}
+    for seed in range(40):
+        reply = await engine.choose(prompt, choices, seed=seed, terminator="\n")
+        picked[reply.text] = reply.probability
+    for choice, probability in picked.items():
+        assert probability == pytest.approx(float(wanted[choices.index(choice)]), abs=1e-3)
+    with pytest.raises(InvalidRequestError, match="the terminator must be one token, and 'two words' is 2"):
+        await engine.choose(prompt, choices, terminator="two words")

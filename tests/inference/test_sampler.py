@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from inference.deciders import GenerateDecider
-from inference.sampler import draw, log_probabilities, renormalised, sample, uniform
+from inference.sampler import draw, log_probabilities, sample, uniform
+from inference.sampler import softmax as softmax_of
 from inference.types import FinishReason, SamplingParams
 
 LOGITS = torch.tensor([1.0, 3.0, 2.0, -1.0])
@@ -72,7 +73,7 @@ def test_temperature_zero_takes_the_largest_and_the_lower_id_of_equals():
 def test_the_smallest_temperature_takes_the_largest():
     for temperature in (1e-3, 1e-300, 5e-324):
         assert sample(LOGITS, temperature=temperature, top_k=0, top_p=1.0, u=0.999) == 1
-        assert renormalised(LOGITS, [0, 2, 3], temperature).tolist() == [0, 1, 0]
+        assert softmax_of(LOGITS[[0, 2, 3]], temperature).tolist() == [0, 1, 0]
 
 
 def test_a_draw_never_lands_on_what_has_no_probability():
@@ -81,8 +82,8 @@ def test_a_draw_never_lands_on_what_has_no_probability():
     assert draw(probabilities, 1 - 2**-53) == 2
 
 
-def test_renormalised_and_log_probabilities():
-    assert renormalised(LOGITS, [2, 0], 0.5).tolist() == pytest.approx(softmax([4.0, 2.0]))
+def test_softmax_and_log_probabilities():
+    assert softmax_of(LOGITS[[2, 0]], 0.5).tolist() == pytest.approx(softmax([4.0, 2.0]))
     assert log_probabilities(LOGITS, [1, 3]) == pytest.approx([math.log(softmax(LOGITS.tolist())[i]) for i in (1, 3)])
 
 

@@ -8,7 +8,7 @@ import chess
 import pytest
 import torch
 
-from agents.prompts import load_template
+from agents.prompt_files import PromptLibrary
 from arena.bench.ablation import variants
 from arena.bench.observer import Observer
 from arena.bench.workload import make_workload
@@ -20,16 +20,16 @@ from inference.scheduler import Scheduler, SchedulerConfig, SequenceState
 
 
 @pytest.fixture(scope="module")
-def template():
-    return load_template(data_path("prompts", "chess.toml"))
+def prompts():
+    return PromptLibrary(data_path("prompts"))
 
 
-def test_a_workload_is_a_function_of_its_arguments_and_its_games_are_legal(template):
-    one, two = (make_workload(template, in_flight=3, plies=12, seed=5) for _ in range(2))
+def test_a_workload_is_a_function_of_its_arguments_and_its_games_are_legal(prompts):
+    one, two = (make_workload(prompts, in_flight=3, plies=12, seed=5) for _ in range(2))
     assert one == two
     assert one.requests == 36
-    assert len({turns[-1].prompt for turns in one.games}) == 3
-    other = make_workload(template, in_flight=3, plies=12, seed=6)
+    assert len({turns[-1].prompt[1] for turns in one.games}) == 3
+    other = make_workload(prompts, in_flight=3, plies=12, seed=6)
     assert other.games[0][-1].prompt != one.games[0][-1].prompt
     for turns in one.games:
         board = chess.Board()
@@ -42,12 +42,12 @@ def test_a_workload_is_a_function_of_its_arguments_and_its_games_are_legal(templ
         assert len(board.move_stack) == 11
 
 
-def test_history_prompts_only_grow_and_fen_prompts_show_the_board(template):
-    history = make_workload(template, in_flight=1, plies=6).games[0]
+def test_history_prompts_only_grow_and_fen_prompts_show_the_board(prompts):
+    history = make_workload(prompts, in_flight=1, plies=6).games[0]
     for before, after in itertools.pairwise(history[1:]):
         grown = before.prompt[1].content.split("\n")[0]
         assert after.prompt[1].content.startswith(grown)
-    fen = make_workload(template, prompt="fen", in_flight=1, plies=6).games[0]
+    fen = make_workload(prompts, prompt="fen", in_flight=1, plies=6).games[0]
     assert all(f"Legal moves: {' '.join(turn.choices)}" in turn.prompt[1].content for turn in fen)
     assert len({turn.prompt[1].content for turn in fen}) == 6
 
@@ -56,7 +56,7 @@ class Nothing:
     """A StepRunner that computes nothing."""
 
     def run(self, operations, plan):
-        return [torch.zeros(1) for rows in plan if rows.wants_logits]
+        return [torch.zeros(1) for rows in plan if rows.decides]
 
 
 def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
@@ -71,7 +71,7 @@ def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
             observer.run(cache.take_operations(), plan)
             scheduler.commit(plan)
             for rows in plan:
-                if rows.wants_logits:
+                if rows.decides:
                     scheduler.remove(rows.sequence)
         return observer
 

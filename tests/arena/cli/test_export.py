@@ -1,9 +1,13 @@
 import io
+import json
 import os
 import threading
+from pathlib import Path
 
 import chess.pgn
 import pytest
+
+SAMPLE = Path(__file__).parents[2] / "cases" / "sample.gib"
 
 
 @pytest.fixture
@@ -80,7 +84,7 @@ def test_link_keeps_pointing_at_the_file(four, arena, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        ((), 2, "say which format to write: --pgn"),
+        ((), 2, "say which format to write: --pgn, --gib or --jsonl"),
         (("--pgn", "--run", "mine", 1), 2, "name games or a run, not both"),
         (("--pgn", "--run", "yours"), 2, "there is no run yours; the latest are 1 (mine)"),
         (("--pgn", "-o", "/nowhere/at/all.pgn"), 1, "cannot write /nowhere/at/all.pgn: No such file or directory"),
@@ -93,3 +97,36 @@ def test_what_cannot_be_done_is_said(four, arena, args, code, message):
 def test_record_without_started_games_has_nothing_to_export(scribe, arena):
     scribe(name="mine")
     assert arena("export", "--pgn")[::2] == (2, "arena: no game has started: there is nothing to export\n")
+
+
+def test_jsonl_has_one_object_a_game_with_moves_and_figures(four, arena):
+    games = [json.loads(line) for line in arena("export", "--jsonl")[1].splitlines()]
+    assert [(game["game_id"], game["result"], len(game["moves"])) for game in games] == [
+        (1, "0-1", 4),
+        (2, None, 1),
+        (3, "*", 0),
+    ]
+    move = games[0]["moves"][0]
+    assert (move["move"], move["san"], move["cached_tokens"], move["ttft_ms"]) == ("f2f3", "f3", 30, 120.0)
+    assert games[0]["source_tags"] is None
+
+
+def test_games_that_do_not_fit_are_left_out_with_a_note_or_refused_by_name(four, arena):
+    arena("import", SAMPLE)
+    code, out, err = arena("export", "--gib")
+    assert (code, out.count("[초대국자 "), err) == (
+        0,
+        2,
+        "3 games left out, for instance: game 1 is chess: .gib can be written for janggi only\n",
+    )
+    assert arena("export", "--gib", 1)[::2] == (2, "arena: game 1 is chess: .gib can be written for janggi only\n")
+    assert arena("export", "--pgn", 5)[::2] == (2, "arena: game 5 is janggi: PGN can be written for chess only\n")
+    assert "2 games left out" in arena("export", "--pgn")[2]
+
+
+def test_nothing_that_fits_is_an_error(four, arena):
+    assert arena("export", "--gib")[::2] == (2, "arena: game 1 is chess: .gib can be written for janggi only\n")
+
+
+def test_only_one_format_is_taken(four, arena):
+    assert arena("export", "--pgn", "--gib", 1)[0] == 2

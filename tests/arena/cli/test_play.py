@@ -75,9 +75,9 @@ def test_json_is_all_that_goes_to_stdout(arena, recorded):
 def test_every_option_reaches_the_record(arena, recorded):
     options = {
         "--agents": 4, "--games": 3, "--concurrency": 1, "--seed": 9, "--temperature": 0.5,
-        "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--threads": 1, "--kv-memory": 64,
-        "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7, "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
-        "--game": "chess",
+        "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--weights": "bfloat16", "--threads": 1,
+        "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7, "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
+        "--game": "chess", "--time-control": "600+2", "--charge": "wall",
     }  # fmt: skip
     switches = [
         "--no-prefix-cache",
@@ -93,11 +93,12 @@ def test_every_option_reaches_the_record(arena, recorded):
     assert config == {
         "agent": ["random"], "agents": 4, "games": 3, "concurrency": 1, "game": "chess", "fen": options["--fen"],
         "max_plies": 6, "seed": 9, "temperature": 0.5, "legality": "retry:3", "move_timeout": 12.5,
+        "time_control": "600+2", "charge": "wall",
     }  # fmt: skip
     assert engine == {
-        "model": "m", "threads": 1, "page_size": 32, "kv_memory_mb": 64, "max_batch_tokens": 128, "max_batch": 7,
-        "prefix_cache": False, "continuous_batching": False, "chunked_prefill": False, "jump_forward": False,
-        "shared_attention": False,
+        "model": "m", "weights": "bfloat16", "threads": 1, "page_size": 32, "kv_memory_mb": 64, "max_batch_tokens": 128,
+        "max_batch": 7, "prefix_cache": False, "continuous_batching": False, "chunked_prefill": False,
+        "jump_forward": False, "shared_attention": False,
     }  # fmt: skip
 
 
@@ -108,14 +109,19 @@ def test_every_option_reaches_the_record(arena, recorded):
         (["--agents", "x"], ["--agents", "'x'"]),
         (["--agents", "2", "--agent", "random", "--agent", "random"], ["3 agent specs"]),
         (["--agent", "rnadom"], ["rnadom", "did you mean random"]),
-        (["--agent", "llm:temprature=1"], ["temprature", "did you mean temperature"]),
-        (["--agent", "llm:legality=strict"], ["'strict'", "retry:N"]),
-        (["--agent", "llm:prompt=/nowhere.toml"], ["/nowhere.toml"]),
+        (["--agent", "llm?temprature=1"], ["temprature", "did you mean temperature"]),
+        (["--agent", "llm?legality=strict"], ["'strict'", "retry:N"]),
+        (["--agent", "llm?prompt=/nowhere.toml"], ["/nowhere.toml"]),
         (["--agent", "python:./nowhere.py:Agent"], ["nowhere.py"]),
         (["--agent", "llm", "--legality", "none"], ["'none'", "retry:N"]),
         (["--game", "go"], ["go", "chess"]),
         (["--fen", "rubbish"], ["rubbish"]),
         (["--move-timeout", "-1"], ["--move-timeout -1", "greater than 0"]),
+        (["--time-control", "1:30"], ["--time-control 1:30", "60+1"]),
+        (["--charge", "thinking"], ["--charge", "'compute', 'wall'"]),
+        (["--white", "random"], ["--white", "--agent"]),
+        (["--agent", "uci:stokfish"], ["'stokfish'", "PATH"]),
+        (["--agent", "human", "--agents", "4"], ["one game at a time", "--concurrency 1"]),
         (["--max-plies", "0"], ["--max-plies 0"]),
         (["--temperature", "-2"], ["--temperature -2"]),
         (["--seed", "-2"], ["--seed -2"]),

@@ -67,3 +67,18 @@ def test_boards_of_other_sizes_are_read_from_their_fen():
     assert board_size(janggi) == (18, 10)
     assert placement(janggi)[1] == ("",) * 4 + ("k",) + ("",) * 4
     assert {len(line.plain) for line in board_lines("janggi", janggi, "e2e2", PLAIN)} == {18}
+
+
+def test_a_coloured_janggi_board_has_hanja_of_two_columns_on_points():
+    palette = Palette()
+    after = get_game("janggi").position(None, ["a4b4"])
+    lines = board_lines("janggi", after.fen, "a4b4", palette)
+    assert {line.cell_len for line in lines} == {18}
+    assert lines[0].plain == "車馬象士· 士象馬車"
+    assert lines[6].plain == "· 卒卒· 卒· 卒· 卒"
+    grounds = [str(span.style).rpartition(" on ")[2] for span in lines[6].spans]
+    assert grounds == [palette.wood_moved] * 2 + [palette.wood] * 7
+    palaces = [str(span.style).endswith(palette.palace) for span in lines[9].spans]
+    assert palaces == [False] * 3 + [True] * 3 + [False] * 3
+    colours = [{str(span.style).partition(" on ")[0] for span in lines[row].spans} for row in (0, 9)]
+    assert colours == [{palette.han, palette.line}, {palette.cho, palette.line}]

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from arena.live import report
 from arena.runner import RunResult
+from arena.store.first_tries import FirstTries
 from arena.store.records import NewGame, StoredGame
 from arena.store.summary import AgentResult, Percentiles, RunSummary
 
@@ -66,6 +67,15 @@ def test_results_are_a_table_with_the_best_first():
 def test_a_column_of_zeros_is_left_out(column):
     assert column not in shown(report.results_table((agent("a", wins=1),)))
     assert column in shown(report.results_table((agent("a", wins=1, **{column: 1}),)))
+
+
+def test_legality_at_first_try_is_told_of_those_who_answer_in_free_text():
+    free = AgentResult("free", 1, 1, 0, 0, 0, 0, 0, FirstTries(answers=40, legal=37))
+    lines = shown(report.results_table((free, agent("held", losses=1)))).splitlines()
+    assert next(line for line in lines if "agent" in line).rstrip().endswith("legal at first try")
+    assert next(line for line in lines if "free" in line).rstrip().endswith("37/40 (92%)")
+    assert next(line for line in lines if "held" in line).split() == ["held", "0", "1", "0", "0", "1"]
+    assert "first try" not in shown(report.results_table((agent("held"),)))
 
 
 def test_a_name_is_never_read_as_markup():

@@ -6,9 +6,10 @@ import pytest
 from rich.console import Console
 
 from arena.events import EngineSampled
-from arena.live.board import Palette
+from arena.live.board import PLAIN, Palette
 from arena.live.screen import fit, render
-from arena.live.state import RunView
+from arena.live.state import GameView, RunView
+from games import get_game
 
 CHESS = (16, 8)
 
@@ -142,3 +143,16 @@ def test_the_layout_shows_as_many_boards_as_fit_with_every_game(games, size, boa
     layout = fit(games, *size, CHESS)
     assert layout.columns == columns
     assert min(layout.boards, games) == min(boards, games)
+
+
+@pytest.mark.parametrize("palette", [PLAIN, Palette()])
+def test_boards_of_two_games_stand_side_by_side(palette):
+    fens = {name: get_game(name).position().fen for name in ("janggi", "chess")}
+    games = [GameView(n, name, f"llm-{n}", "b", fens[name], 0, "first") for n, name in enumerate(fens, start=1)]
+    shown = render(RunView(games=2, slots=tuple(games)), 44, 14, palette)
+    assert shown[1].plain.split() == words("llm-1 – b llm-2 – b")
+    assert all(line.cell_len <= 44 for line in shown)
+    rooks = [line.plain.count("R" if palette is PLAIN else "♜") for line in shown]
+    assert sum(rooks) == 4
+    status = [index for index, line in enumerate(shown) if "to begin" in line.plain]
+    assert status == [10, 12]

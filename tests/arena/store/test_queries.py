@@ -1,8 +1,10 @@
 import pytest
 
 from arena.errors import UsageError
-from arena.events import RunEnded
+from arena.events import AttemptRecord, RunEnded
+from arena.store.first_tries import FirstTries
 from arena.store.queries import game_detail, list_games, list_runs, run_summary
+from arena.store.records import NewAgent
 from arena.store.summary import AgentResult, Percentiles
 
 
@@ -92,6 +94,24 @@ def test_summary_counts_results_by_agent(busy):
         AgentResult("bob", games=3, wins=2, draws=1, losses=0, forfeits=0, void=1, unfinished=2),
     )
     assert (summary.run_id, summary.name, summary.status) == (1, "busy", "running")
+
+
+def test_the_first_try_counts_whatever_the_next_ones_repair(scribe):
+    free = NewAgent("bob", "llm", {"legality": "retry:3"})
+    scribe = scribe(agents=(NewAgent("alice", "random"), free))
+    scribe.start(1)
+    scribe.write(scribe.played(1, "e2e4"))
+    tries = (AttemptRecord(text="Ke2", failure="illegal"), AttemptRecord(text="e7e5"))
+    scribe.write(scribe.played(1, "e7e5", policy="retry:3", attempts=tries))
+    scribe.write(scribe.played(1, "g1f3"), scribe.played(1, "b8c6", policy="retry:3"), scribe.played(1, "f1b5"))
+    scribe.write(scribe.failed(1, text="", failure="empty"), scribe.failed(1, text="", failure="empty"))
+    alice, bob = run_summary(scribe.db, 1).agents
+    assert alice.first_tries is None
+    assert bob.first_tries == FirstTries(answers=3, legal=1)
+
+
+def test_time_and_crashes_are_no_question_of_legality():
+    assert FirstTries.of([None, "timeout", "crash", "cancelled", "illegal"]) == FirstTries(answers=2, legal=1)
 
 
 def test_summary_adds_tokens_and_ranks_latency(scribe):

@@ -7,8 +7,9 @@ from inference.int8_store import int8_weights, stored_at
 from inference.loader import load_model
 from inference.models.config import ModelConfig
 from inference.models.int8 import FbgemmLinear, Int8Linear, fbgemm_is_exact
+from inference.models.quantised import QuantisedMatrix
 from inference.models.weights import tensor_shapes
-from inference.quantize import QuantisedMatrix, quantise
+from inference.quantize import quantise
 from inference.rotation import block_size, hadamard_blocks, rotate
 
 SHAPE = ModelConfig(

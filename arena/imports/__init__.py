@@ -1,0 +1,1 @@
+"""Games from elsewhere: files of other programs become runs of the record."""

@@ -1,0 +1,1 @@
+"""Tournament formats: who plays whom, stage by stage."""

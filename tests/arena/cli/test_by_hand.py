@@ -1,0 +1,81 @@
+"""`arena play` with a person in it, and with clocks."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import chess.pgn
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def by_hand(db_path):
+    """Starts `arena play ARGS` as a process of its own, with pipes for a keyboard and a screen."""
+    started = []
+
+    def start(*args):
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from arena.cli import main; main()", "play", *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "ARENA_DB": str(db_path)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_person_plays_leaves_and_goes_on(by_hand, arena, recorded):
+    out, err = by_hand(
+        "--white", "human?name=Ada", "--black", "random", "--seed", "7", "--time-control", "60+1"
+    ).communicate("undo\ne4\n", timeout=60)
+    assert "There is no undo" in err
+    assert "Ada (White), move 2: " in err
+    assert "Ada has left; finished moves are kept." in err
+    assert "arena play --resume" in out
+    (game,) = recorded(1).games
+    assert (game.moves[0], len(game.moves), game.result) == ("e2e4", 2, None)
+    left = game.clock_ms
+
+    process = by_hand("--resume")
+    out, err = process.communicate("resign\n", timeout=60)
+    assert process.returncode == 0
+    assert "game 1: Ada 0-1 random-1, resignation, 2 plies" in out
+    (game,) = recorded(1).games
+    assert (game.result, game.clock_ms) == ("0-1", left)
+
+    _, text, _ = arena("export", "--pgn", "1")
+    pgn = chess.pgn.read_game(io.StringIO(text))
+    assert (pgn.headers["TimeControl"], pgn.headers["WhiteType"], pgn.headers["BlackType"]) == (
+        "60+1",
+        "human",
+        "program",
+    )
+    assert pgn.next().clock() == pytest.approx(left["first"] / 1000, abs=0.001)
+
+
+def test_one_interrupt_is_enough_while_a_person_thinks(by_hand, recorded):
+    process = by_hand("--han", "human", "--cho", "random", "--game", "janggi")
+    shown = ""
+    while not shown.endswith("move 1: "):
+        mark = process.stderr.read(1)
+        assert mark, f"it ended after {shown!r}"
+        shown += mark
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    run = recorded(1)
+    assert (run.status, [len(game.moves) for game in run.games]) == ("interrupted", [1])
