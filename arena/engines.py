@@ -90,7 +90,7 @@ class Engines:
             if len(self._engines) > 1:
                 self._plan_memory()
             for name, engine in waiting.items():
-                tell(f"loading {name}, weights in {resolve(engine.config.weights)}")
+                tell(f"loading {name}, weights in {resolve(self._config.engine.weights)}")
                 engine.start(tell)
                 self._started.add(name)
         except ModelError as error:

@@ -76,8 +76,8 @@ def test_every_option_reaches_the_record(arena, recorded):
     options = {
         "--agents": 4, "--games": 3, "--concurrency": 1, "--seed": 9, "--temperature": 0.5,
         "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--weights": "bfloat16", "--threads": 1,
-        "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7, "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
-        "--game": "chess", "--time-control": "600+2", "--charge": "wall",
+        "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7,
+        "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "--game": "chess", "--time-control": "600+2", "--charge": "wall",
     }  # fmt: skip
     switches = [
         "--no-prefix-cache",
