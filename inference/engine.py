@@ -32,6 +32,7 @@ from inference.errors import (
     ModelError,
     QueueFullError,
 )
+from inference.formats import WEIGHT_CHOICES, WeightChoice
 from inference.runner import ModelRunner, StepRunner
 from inference.scheduler import SchedulerConfig
 from inference.types import (
@@ -50,6 +51,7 @@ from kernels.cpu import CpuAttention
 
 if TYPE_CHECKING:
     from inference.loader import LoadedModel
+    from inference.pull import Progress
 
 _STEP_LOCK = threading.Lock()
 """Two engines in one process take turns: each step wants all cores."""
@@ -59,6 +61,8 @@ _STEP_LOCK = threading.Lock()
 class EngineConfig:
     """What an engine is started with. The switches turn each technique off, to see what it is worth.
 
+    `weights` is how the matrices of the model are held, unless a loaded one is given; `auto` is int8 where that is
+    fast, else float32.
     `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does. `max_batch` bounds the
     sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
     batching. `select` is how a choice is made: `walk` decides token by token, `tree` computes all that the walk could
@@ -70,6 +74,7 @@ class EngineConfig:
     """
 
     model: str = "smollm2-135m"
+    weights: WeightChoice = "auto"
     threads: int | None = None
     page_size: int = 64
     pages: int | None = None
@@ -88,6 +93,8 @@ class EngineConfig:
     shared_attention: bool = True
 
     def __post_init__(self) -> None:
+        if self.weights not in WEIGHT_CHOICES:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHT_CHOICES)}, not {self.weights!r}")
         for name in ("page_size", "kv_memory_mb", "max_batch_tokens", "max_batch", "max_waiting"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -134,14 +141,15 @@ class Engine:
 
     # --- life -----------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Load the model, unless one was given, and start the worker. Raises ModelError. Blocks for seconds."""
+    def start(self, progress: Progress | None = None) -> None:
+        """Load the model, unless one was given, and start the worker. Blocks for seconds; `progress` is told what takes
+        long. Raises ModelError."""
         if self._thread is not None:
             raise InferenceError("the engine is already started")
         if self._model is None:
             from inference.loader import load_model
 
-            self._model = load_model(self.config.model)
+            self._model = load_model(self.config.model, weights=self.config.weights, progress=progress)
         self._core = self._make_core(self._model)
         self._stats = self._core.stats()
         self._closing = False
@@ -193,6 +201,7 @@ class Engine:
         return {
             "device": "cpu",
             "dtype": "float32",
+            "weights": self.model.weights,
             "instruction_set": torch.backends.cpu.get_cpu_capability(),
             "machine": platform.machine(),
             "threads": self.config.threads or torch.get_num_threads(),
