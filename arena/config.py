@@ -7,7 +7,7 @@ import secrets
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -56,6 +56,7 @@ class EngineSettings(BaseModel):
     continuous_batching: bool = True
     chunked_prefill: bool = True
     jump_forward: bool = True
+    select: Literal["walk", "tree"] = "walk"  # how a move is chosen: token by token, or all of the trie in one pass
     shared_attention: bool = True
 
 

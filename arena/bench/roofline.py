@@ -87,8 +87,8 @@ def _attention(config: ModelConfig) -> Callable[[], object]:
     attention = CpuAttention(config.heads, config.kv_heads)
     shared = list(range(1, pages + 1))
     plan = attention.plan([SequenceRows(row, 1, CONTEXT - 1, shared) for row in range(ROWS)], ROWS, PAGE_SIZE)
-    q = torch.randn(ROWS, config.heads, config.head_dim)
-    return lambda: attention.attend(q, cache, 0, plan)
+    q, k = (torch.randn(ROWS, heads, config.head_dim) for heads in (config.heads, config.kv_heads))
+    return lambda: attention.attend(q, k, k, cache, 0, plan)
 
 
 def _copy() -> Callable[[], object]:

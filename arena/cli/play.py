@@ -95,6 +95,11 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @_switch("continuous_batching", "A batch runs until all of its requests are done.")
 @_switch("chunked_prefill", "Prompts are not split over steps.")
 @_switch("jump_forward", "Forced tokens are decoded one by one.")
+@click.option(
+    "--select",
+    type=click.Choice(["walk", "tree"]),
+    help="Choose a move token by token, or compute all that could be met in one pass.  [default: walk]",
+)
 @_switch("shared_attention", "A page that sequences share is read once for each.")
 @db_option
 @json_option

@@ -63,7 +63,7 @@ class Transformer:
     @torch.inference_mode()
     def logits_of(self, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
         """hidden [hidden], one row of `forward` -> float32 [tokens]: the logits of these tokens alone."""
-        rows = self.weights.output_embedding[torch.tensor(tokens)]
+        rows = self.weights.output_embedding[torch.tensor(tokens, dtype=torch.int64)]
         return (rows.double() * hidden.double()).sum(dim=1).float()
 
     def _qkv(self, layer: LayerWeights, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -69,7 +69,7 @@ async def test_the_same_request_gives_the_same_answer_alone_and_in_a_crowd_in_an
 
 
 async def test_walking_the_trie_and_one_pass_over_it_choose_alike(make_engine):
-    choices = [f"{a}{b}{c}" for a in "abc" for b in "12" for c in "xyz"] + ["a1", "solo"]
+    choices = [f"{a}{b}{c}" for a in "abc" for b in "12" for c in "xyz"] + ["a1", "solo", "quiet-a", "quiet-b"]
     walk, tree = make_engine(), make_engine(select="tree")
     for seed in range(12):
         prompt = [Message("user", "y" * (seed % 5))]
