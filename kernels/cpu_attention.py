@@ -7,7 +7,8 @@ while it is in the first cache: that is what sharing a prefix is worth.
 
 A row gets the same bits in any company. All that rows share is loads: products run along the head dimension and along
 the block in order, each in an accumulator of its own, sums have a fixed shape, and blocks follow in position order.
-Nothing depends on the tile, on who shares a page, or on the number of threads.
+Nothing depends on the tile, on who shares a page, or on the number of threads. For the rows of a tree, blocks are put
+together as they would lie in a page if the row's line were all that there is: the bits are those of that sequence.
 """
 
 from __future__ import annotations
@@ -124,6 +125,45 @@ def _softmax(s: Any, r: int, seen: int, highest: np.float32, floats: Any, bits: 
 
 
 @njit(**_options)
+def _block(
+    queries: Any,
+    keys: Any,
+    values: Any,
+    offset: int,
+    length: int,
+    start: int,
+    limits: Any,
+    first: int,
+    last: int,
+    s: Any,
+    acc: Any,
+    highest: Any,
+    total: Any,
+    floats: Any,
+    bits: Any,
+) -> None:
+    """Take a block of keys, at positions start .. start + length - 1, into the results of the query rows first .. last;
+    each row sees those at positions below its limit. `keys` and `values` have them at `offset`."""
+    dim = queries.shape[1]
+    spare = highest.size
+    if length == BLOCK:
+        _scores(queries, keys, offset, s, first, last, spare, dim, BLOCK)
+    else:
+        _scores(queries, keys, offset, s, first, last, spare, dim, length)
+    for r in range(first, last):
+        before = highest[r]
+        highest[r], added = _softmax(s, r, max(0, min(length, limits[r] - start)), before, floats, bits)
+        shrink = np.float32(np.exp(before - highest[r]))
+        total[r] = total[r] * shrink + added
+        for d in range(dim):
+            acc[r, d] *= shrink
+    if dim == 64:
+        _add_values(s, values, offset, acc, first, last, spare, 64, length)
+    else:
+        _add_values(s, values, offset, acc, first, last, spare, dim, length)
+
+
+@njit(**_options)
 def _tile(
     q: Any,
     fresh_k: Any,
@@ -144,76 +184,98 @@ def _tile(
     group = q.shape[1] // k.shape[1]
     count = rows.size
     spare = count * group
-    queries = np.empty((spare + 1, dim), np.float32)
+    queries = np.zeros((spare + 1, dim), np.float32)
     acc = np.zeros((spare + 1, dim), np.float32)
     s = np.empty((spare + 1, BLOCK), np.float32)
     highest = np.full(spare, LOWEST, np.float32)
     total = np.zeros(spare, np.float32)
+    limits = np.zeros(spare, np.int64)
     floats = np.empty(BLOCK, np.float32)
     bits = floats.view(np.int32)
     scale = np.float32(1.0 / np.sqrt(dim))
     longest = 0
     for i in range(count):
+        limit = 0
         if sequence_of[rows[i]] >= 0:
-            longest = max(longest, positions[rows[i]] // page_size + 1)
+            limit = positions[rows[i]] + 1
+            if (
+                lineage.shape[1] and lineage[rows[i], 0] >= 0
+            ):  # the block in which its tree begins is put together below
+                offset = limit % page_size
+                limit -= offset - offset // BLOCK * BLOCK
+        longest = max(longest, -(-limit // page_size))
         for j in range(group):
+            limits[i * group + j] = limit
             for d in range(dim):
                 queries[i * group + j, d] = q[rows[i], kv_head * group + j, d] * scale
-    for d in range(dim):
-        queries[spare, d] = np.float32(0.0)
     for at in range(longest):
         begin = 0
         while begin < count:
-            sequence = sequence_of[rows[begin]]
-            if sequence < 0 or positions[rows[begin]] < at * page_size:
+            if limits[begin * group] <= at * page_size:
                 begin += 1
                 continue
+            sequence = sequence_of[rows[begin]]
             page = pages[sequence, at]
             end = begin + 1
-            while end < count:
+            while end < count and limits[end * group] > at * page_size:
                 other = sequence_of[rows[end]]
-                if other < 0 or positions[rows[end]] < at * page_size or pages[other, at] != page:
-                    break
-                if not shared and other != sequence:
+                if pages[other, at] != page or (other != sequence and not shared):
                     break
                 end += 1
-            first, last = begin * group, end * group
-            keys, values = k[page, kv_head], v[page, kv_head]
             for offset in range(0, page_size, BLOCK):
                 length = min(BLOCK, page_size - offset)
-                if length == BLOCK:
-                    _scores(queries, keys, offset, s, first, last, spare, dim, BLOCK)
-                else:
-                    _scores(queries, keys, offset, s, first, last, spare, dim, length)
-                for r in range(first, last):
-                    seen = min(length, positions[rows[r // group]] - (at * page_size + offset) + 1)
-                    before = highest[r]
-                    highest[r], added = _softmax(s, r, max(seen, 0), before, floats, bits)
-                    shrink = np.float32(np.exp(before - highest[r]))
-                    total[r] = total[r] * shrink + added
-                    for d in range(dim):
-                        acc[r, d] *= shrink
-                if dim == 64:
-                    _add_values(s, values, offset, acc, first, last, spare, 64, length)
-                else:
-                    _add_values(s, values, offset, acc, first, last, spare, dim, length)
+                start = at * page_size + offset
+                first, last = begin * group, end * group
+                keys, values = k[page, kv_head], v[page, kv_head]
+                _block(
+                    queries,
+                    keys,
+                    values,
+                    offset,
+                    length,
+                    start,
+                    limits,
+                    first,
+                    last,
+                    s,
+                    acc,
+                    highest,
+                    total,
+                    floats,
+                    bits,
+                )
             begin = end
+    if lineage.shape[1]:
+        keys = np.zeros((dim, BLOCK), np.float32)
+        values = np.zeros((BLOCK, dim), np.float32)
+        for i in range(count):
+            start = limits[i * group]
+            known = positions[rows[i]] + 1
+            depth = 0
+            while depth < lineage.shape[1] and lineage[rows[i], depth] >= 0:
+                depth += 1
+            while depth and start < known + depth:
+                offset = start % page_size
+                length = min(BLOCK, page_size - offset)
+                for t in range(length):
+                    if start + t < known:
+                        page = pages[sequence_of[rows[i]], start // page_size]
+                        for d in range(dim):
+                            keys[d, t] = k[page, kv_head, d, offset + t]
+                            values[t, d] = v[page, kv_head, offset + t, d]
+                    elif start + t < known + depth:
+                        row = lineage[rows[i], start + t - known]
+                        for d in range(dim):
+                            keys[d, t] = fresh_k[row, kv_head, d]
+                            values[t, d] = fresh_v[row, kv_head, d]
+                first, last = i * group, (i + 1) * group
+                for r in range(first, last):
+                    limits[r] = known + depth
+                _block(
+                    queries, keys, values, 0, length, start, limits, first, last, s, acc, highest, total, floats, bits
+                )
+                start += length
     for i in range(count):
-        for a in range(lineage.shape[1]):
-            row = lineage[rows[i], a]
-            if row < 0:
-                break
-            for r in range(i * group, (i + 1) * group):
-                score = np.float32(0.0)
-                for d in range(dim):
-                    score += queries[r, d] * fresh_k[row, kv_head, d]
-                before = highest[r]
-                highest[r] = max(before, score)
-                shrink = np.float32(np.exp(before - highest[r]))
-                weight = np.float32(np.exp(score - highest[r]))
-                total[r] = total[r] * shrink + weight
-                for d in range(dim):
-                    acc[r, d] = acc[r, d] * shrink + weight * fresh_v[row, kv_head, d]
         for j in range(group):
             r = i * group + j
             share = np.float32(1.0) / total[r] if sequence_of[rows[i]] >= 0 else np.float32(0.0)

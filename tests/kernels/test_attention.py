@@ -66,6 +66,27 @@ def test_rows_of_a_tree_read_the_sequence_and_the_rows_that_lead_to_them():
     assert torch.equal(alone[:8], got[:8])
 
 
+@pytest.mark.parametrize(("page_size", "known"), [(64, 100), (64, 63), (64, 64), (16, 30), (128, 60), (5, 13)])
+def test_rows_of_a_tree_have_the_bits_of_the_sequence_that_they_stand_for(page_size, known):
+    cache, tree = filled_cache(60, page_size), [-1, 0, 1, 1, 3]
+    q = queries(8)
+    k, v = (torch.randn(8, KV_HEADS, DIM, generator=torch.Generator().manual_seed(seed)) for seed in (7, 8))
+    pages = list(range(1, 40))
+    got = attend(CpuAttention(HEADS, KV_HEADS), q, cache, [SequenceRows(0, 1, known - 1, pages, tree=tree)], k, v)
+    for entry, line in enumerate([[0], [0, 1], [0, 1, 2], [0, 1, 3], [0, 1, 3, 4]]):
+        for depth, ancestor in enumerate(line):
+            slot = known + depth
+            cache.write(
+                0,
+                torch.tensor([pages[slot // page_size] * page_size + slot % page_size]),
+                k[1 + ancestor][None],
+                v[1 + ancestor][None],
+            )
+        plain = SequenceRows(0, 1, known + len(line) - 1, pages)
+        want = attend(CpuAttention(HEADS, KV_HEADS), q[1 + entry : 2 + entry], cache, [plain])
+        assert torch.equal(got[1 + entry], want[0]), line
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_step_gives_a_row_the_bits_that_it_has_alone(data):
