@@ -546,3 +546,66 @@ def test_games_with_append_only_histories_keep_few_pages():
         world.run()
     # 3 pages of the system prompt; what a game's last prompt holds beyond them, and nothing of the earlier ones.
     assert world.core.stats().pages_cached <= 3 + 16 * -(-(30 - 24 + len(histories[0])) // 8)
+
+
+# --- order and admission --------------------------------------------------------------------------------------------
+
+
+def finishing_order(world, submitted):
+    """The names of requests in the order in which they were done."""
+    order = []
+    while world.core.has_work:
+        world.step()
+        order += [name for name, request in submitted.items() if request.done and name not in order]
+    return order
+
+
+def test_a_request_whose_prefix_is_cached_overtakes_a_cold_one_and_is_overtaken_no_more_than_that():
+    world = World(pages=400, page_size=4, max_batch_tokens=8, max_running=1)
+    world.submit([1] * 40, generation(max_tokens=1))
+    world.run()
+    submitted = {"cold": world.submit([2] * 60, generation(max_tokens=1))}
+    for i in range(30):  # each needs two tokens: some 30 of work come before what the cold one needs
+        submitted[f"cached {i}"] = world.submit([1] * 40 + [3, i % VOCAB, i // VOCAB][: 1 + i % 3], generation(i, 1))
+    world.step()
+    order = finishing_order(world, submitted)
+    assert order[0].startswith("cached")
+    later = World(pages=400, page_size=4, max_batch_tokens=8, max_running=1)
+    cold = later.submit([2] * 60, generation(max_tokens=1))
+    for steps in range(200):  # a new short request at every step: the cold one is served all the same
+        later.submit([steps % VOCAB, steps // VOCAB % VOCAB, 5], generation(steps, 1))
+        later.step()
+        if cold.done:
+            break
+    assert cold.done
+    assert steps < 60
+
+
+def test_what_is_about_to_run_out_of_time_goes_first():
+    now = 0.0
+    world = World(pages=400, max_batch_tokens=8, max_running=1, clock=lambda: now)
+    submitted = {
+        "patient": world.submit([1] * 8, generation(max_tokens=2), limits=Limits(total_s=100.0)),
+        "early": world.submit([2] * 9, generation(max_tokens=2), limits=Limits(total_s=100.0)),
+        "urgent": world.submit([3] * 30, generation(max_tokens=2), limits=Limits(total_s=0.9)),
+    }
+    assert finishing_order(world, submitted)[0] == "urgent"
+
+
+def test_choices_are_never_preempted_however_short_of_pages_the_pool_is():
+    world = World(pages=24, page_size=4, max_batch_tokens=16, max_running=50)
+    for seed in range(60):
+        world.submit([seed % 5, *range(6), seed % 7, seed % 11], choice(seed))
+    world.run()
+    assert len(world.answers) == 60
+    assert world.core.stats().preemptions == 0
+    assert world.core.cache.evictions > 0
+
+
+def test_prefixes_of_several_groups_are_each_computed_once_in_one_mixed_crowd():
+    world = World(pages=400, page_size=4, max_batch_tokens=64, max_running=64)
+    for i in range(32):
+        world.submit([i % 4] * 20 + [i // 4, i % 4], generation(i, 1))
+    world.run()
+    assert max(world.model.computed.values()) == 1
+    assert world.core.stats().forwarded_tokens <= 4 * 20 + 32 * 2
