@@ -45,6 +45,7 @@ class RunView:
     model: str | None = None
     games: int = 0  # in the schedule
     done: int = 0
+    done_before: int = 0  # when it was begun or resumed
     void: int = 0
     moves: int = 0
     seconds: float = 0.0
@@ -55,6 +56,12 @@ class RunView:
     @property
     def playing(self) -> int:
         return sum(game.result is None for game in self.slots)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What the rest takes if it goes on as it went since the run was begun or resumed; None: nobody knows yet."""
+        done = self.done - self.done_before
+        return self.seconds / done * (self.games - self.done) if done and self.games > self.done else None
 
 
 class RunState:
@@ -81,9 +88,10 @@ class RunState:
             name=run.name,
             seed=run.new.seed,
             model=run.new.model,
-            games=len({game.new.index for game in run.games}),
-            done=sum(game.result is not None and not game.void for game in run.games),
-            void=sum(game.void for game in run.games),
+            games=run.progress.games,
+            done=run.progress.done,
+            done_before=run.progress.done,
+            void=run.progress.void,
         )
 
     def notify(self, notice: str) -> None:
