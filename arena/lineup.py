@@ -68,6 +68,13 @@ class Roster:
         self._defaults = {"temperature": conditions.temperature, "legality": conditions.legality}
         self.engines = Engines(conditions)
         self.uci_engines = EnginePool()
+        self.context = BuildContext(
+            uci_engines=self.uci_engines,
+            engine_for=self.engines.of,
+            prompts=PromptLibrary(data_path("prompts")),
+            games=conditions.games_played,
+            defaults=self._defaults,
+        )
         self.agents: Mapping[str, Agent] = self._build()
         self._check_people()
         self._closed = False
@@ -82,15 +89,8 @@ class Roster:
             raise UsageError(f"a person plays one game at a time: --concurrency 1 with human, not {count}")
 
     def _build(self) -> dict[str, Agent]:
-        context = BuildContext(
-            uci_engines=self.uci_engines,
-            engine_for=self.engines.of,
-            prompts=PromptLibrary(data_path("prompts")),
-            games=self.conditions.games_played,
-            defaults=self._defaults,
-        )
         try:
-            return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}
+            return {name: build_agent(spec, name=name, context=self.context) for name, spec in self.specs.items()}
         except AgentSpecError as error:
             raise UsageError(str(error)) from error
 

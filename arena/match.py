@@ -45,11 +45,12 @@ async def play_game(
 ) -> GameEnded:
     """Plays `game` on from its durable moves, and returns the last event it emitted.
 
-    What is missing of its opening is played first, without anybody being asked. A ply is asked for only when the one before is durable. Cancelling it stops the game without an ending; the
-    plies that were durable stay so. `agents` is looked up by the names in the schedule. An answer may take
-    `move_timeout_s` of wall time, a person's excepted; under a `time_control` the clocks go on from the last durable
-    plies, and an interrupted ply is charged nothing. Raises StoreError if the record cannot be written, PlayerLeft;
-    whatever else an agent does ends only the game.
+    What is missing of its opening is played first, and nobody is asked. A ply is asked for only when the one before
+    is durable. Cancelling it stops the game without an ending; the plies that were durable stay so. `agents` is
+    looked up by the names in the schedule. An answer may take `move_timeout_s` of wall time, a person's excepted;
+    under a `time_control` the clocks go on from the last durable plies, and an interrupted ply is charged nothing;
+    the `adjudicator` looks off the clock. Raises StoreError if the record cannot be written, PlayerLeft; whatever
+    else an agent does ends only the game.
     """
     plan = game.new
     position = get_game(plan.game).position(plan.start_fen, game.moves)

@@ -111,6 +111,8 @@ def _termination(detail: GameDetail) -> str:
         return "unterminated"
     if detail.termination.startswith("forfeit-"):
         return "rules infraction"
+    if detail.termination.startswith("adjudication-"):
+        return "adjudication"
     return TERMINATIONS.get(detail.termination, "normal")
 
 

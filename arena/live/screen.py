@@ -163,10 +163,12 @@ def _header(view: RunView, width: int) -> Text:
     seed = Text.assemble(name, (f"  seed {view.seed}", "dim"))
     model = Text.assemble(seed, (f"  {view.model}" if view.model else "", "dim"))
     void = f", {view.void} void" if view.void else ""
-    left = f", {clock_text(view.seconds_left)} left" if view.seconds_left is not None else ""
-    clock = f"  {view.moves} moves  {clock_text(view.seconds)}{left} "
+    clock = f"  {view.moves} moves  {clock_text(view.seconds)} "
     long = f"{view.done}/{view.games} games done, {view.playing} playing{void}{clock}"
     short = f"{view.done}/{view.games} games{clock}"
+    if view.seconds_left is not None:
+        left = f"(about {clock_text(view.seconds_left)} left) "
+        long, short = long + left, short + left
     for what, how_far in ((model, long), (seed, long), (seed, short), (name, short)):
         space = width - what.cell_len - cell_len(how_far)
         if space > 0:

@@ -17,6 +17,9 @@ MAX_NOTICES = 20
 MAX_NOTICE = 500
 """Characters shown of one notice."""
 
+ESTIMATED_AFTER_S = 5.0
+"""Before that, what was done says little about what the rest takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class GameView:
@@ -61,7 +64,9 @@ class RunView:
     def seconds_left(self) -> float | None:
         """What the rest takes if it goes on as it went since the run was begun or resumed; None: nobody knows yet."""
         done = self.done - self.done_before
-        return self.seconds / done * (self.games - self.done) if done and self.games > self.done else None
+        if not done or self.games <= self.done or self.seconds < ESTIMATED_AFTER_S:
+            return None
+        return self.seconds / done * (self.games - self.done)
 
 
 class RunState:

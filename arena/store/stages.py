@@ -24,7 +24,7 @@ class Try(NamedTuple):
     end yet."""
 
     game_id: int
-    index: int
+    schedule_index: int
     replay: int
     result: str | None
     termination: str | None
@@ -81,13 +81,13 @@ def add_games(db: Database, run_id: int, games: Sequence[NewGame]) -> None:
             )
 
 
-def last_tries(db: Database, run_id: int) -> list[Try]:
-    """The last try of each game of the schedule so far, in its order."""
+def last_tries(db: Database, run_id: int, first: int = 0) -> list[Try]:
+    """The last try of each game of the schedule so far, from index `first` on, in its order."""
     query = (
         select(
             GameRow.id, GameRow.schedule_index, GameRow.replay, GameRow.result, GameRow.termination, GameRow.void
         )
-        .where(GameRow.run_id == run_id)
+        .where(GameRow.run_id == run_id, GameRow.schedule_index >= first)
         .order_by(GameRow.schedule_index, GameRow.replay)
     )  # fmt: skip
     with db.reading() as session:
@@ -109,4 +109,4 @@ def load_game(db: Database, game_id: int) -> StoredGame:
             if clock_ms is not None:
                 clocks["first" if side == "first" else "second"] = clock_ms
         players = select(AgentRow.id, AgentRow.name).where(AgentRow.id.in_((row.white_id, row.black_id)))
-        return stored_game(row, dict(session.execute(players).tuples().all()), tuple(moves), clocks)
+        return stored_game(row, {player.id: player.name for player in session.execute(players)}, tuple(moves), clocks)

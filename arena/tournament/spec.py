@@ -213,6 +213,8 @@ class TournamentSpec(Part):
             raise ValueError(f"anchor: there is no agent {self.anchor.name!r}; there is {', '.join(names)}")
         if self.game not in game_names():
             raise ValueError(f"game: unknown game {self.game!r}; there is {', '.join(game_names())}")
+        if self.adjudication.syzygy is not None and self.game != "chess":
+            raise ValueError(f"adjudication.syzygy: there are tablebases of chess, not of {self.game}")
         if self.time_control is not None:
             try:
                 TimeControl.parse(self.time_control, self.charge)
