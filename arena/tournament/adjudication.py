@@ -29,6 +29,10 @@ JUDGE_LIMIT_S = 60.0
 """How long the judge may think about one position."""
 
 
+JUDGE_FAILURES = (AgentCrashed, UnusableAgentError, TimeoutError)
+"""What asking the judge may raise."""
+
+
 class Judge(Protocol):
     """Tells scores: `agents.uci.agent.UciAgent` does."""
 
@@ -106,7 +110,7 @@ class Watch:
             if at_limit:
                 return await self._at_limit(position)
             return await self._by_resignation(position) or await self._by_agreement(position)
-        except (AgentCrashed, UnusableAgentError, TimeoutError) as error:
+        except JUDGE_FAILURES as error:
             detail = f"the judge failed: {message_of(error) or type(error).__name__}"
             return Ending("*", Fault.INFRASTRUCTURE.value, void=True, detail=detail)
 
