@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -68,12 +69,13 @@ async def play_game(
             black_template=agents[plan.black].template_hash(plan.game),
         )
     )
+    opening = []
     for move in plan.opening_moves[len(position.moves) :]:
         after = position.play(move)
         name = name_of[position.side_to_move]
-        event = move_played(_given(move), position, after, run_id=run_id, game_id=game.game_id, agent=name)
-        bus.offer(event)  # the schedule has it as well: nothing is lost with it
+        opening.append(move_played(_given(move), position, after, run_id=run_id, game_id=game.game_id, agent=name))
         position = after
+    await asyncio.gather(*(bus.record(event) for event in opening))  # in their order, and in one commit
     watch = adjudicator.watch(game) if adjudicator else None
     left_ms = dict(game.clock_ms)
     while (ending := await _ending(position, plan.max_plies, watch)) is None:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from arena.store.database import Database
 from arena.store.models import GameRow
 from arena.store.runs import agent_names
-from arena.store.stages import Try, find_tournament
+from arena.store.stages import find_tournament, last_tries
 from arena.tournament.elo import Estimate
 from arena.tournament.formats.base import Schedule
 from arena.tournament.formats.knockout import Knockout
@@ -74,7 +74,6 @@ class Standings:
 class _Found:
     """What the games of the record come to."""
 
-    last: dict[int, Try]
     results: list[GameResult]
     forfeits: defaultdict[str, Counter[str]]
     void: Counter[str]
@@ -85,16 +84,19 @@ def standings(db: Database, run: int | str | None = None) -> Standings:
     """The table of a tournament by its run's id or name; None: of the newest. Raises UsageError."""
     with db.reading() as session:
         row = find_tournament(session, run)
+        run_id = row.id
         plan = plan_from(row.config)
         found = _found(session, row.id)
     players = plan.spec.players
     choice = plan.spec.anchor
     anchor = Anchor(choice.name, choice.elo) if choice else None
-    readings = [
-        _by_player(rate(players, select_games(found.results, forfeits=forfeits, duplicates=duplicates), anchor))
-        for forfeits, duplicates in ((True, True), (False, True), (True, False))
-    ]
-    schedule = plan.schedule(scores(found.last.values())) if _needs_schedule(plan) else None
+    all_games = _by_player(rate(players, found.results, anchor))
+    on_board = distinct = all_games
+    if found.forfeits:
+        on_board = _by_player(rate(players, select_games(found.results, forfeits=False), anchor))
+    if any(result.duplicate for result in found.results):
+        distinct = _by_player(rate(players, select_games(found.results, duplicates=False), anchor))
+    schedule = plan.schedule(scores(last_tries(db, run_id))) if _needs_schedule(plan) else None
     byes = Counter(bye.player for done in schedule.played for bye in done.stage.byes) if schedule else Counter[str]()
     bye_points = plan.spec.games_per_pair if plan.spec.format == "swiss" else 0
     tallies = _tallies(found.results, players)
@@ -103,10 +105,10 @@ def standings(db: Database, run: int | str | None = None) -> Standings:
             player=player,
             points=tallies[player].points + byes[player] * bye_points,
             tally=tallies[player],
-            elo=readings[0][player][1],
-            elo_on_board=readings[1][player][1],
-            elo_distinct=readings[2][player][1],
-            pool=readings[0][player][0],
+            elo=all_games[player][1],
+            elo_on_board=on_board[player][1],
+            elo_distinct=distinct[player][1],
+            pool=all_games[player][0],
             forfeits=dict(sorted(found.forfeits[player].items())),
             void=found.void[player],
             unfinished=found.unfinished[player],
@@ -115,7 +117,7 @@ def standings(db: Database, run: int | str | None = None) -> Standings:
         for player in players
     ]
     return Standings(
-        run_id=row.id,
+        run_id=run_id,
         run=row.name,
         name=plan.spec.name,
         format=plan.spec.format,
@@ -132,12 +134,9 @@ def standings(db: Database, run: int | str | None = None) -> Standings:
 
 def _found(session: Session, run_id: int) -> _Found:
     names = agent_names(session, run_id)
-    found = _Found({}, [], defaultdict(Counter), Counter(), Counter())
+    found = _Found([], defaultdict(Counter), Counter(), Counter())
     query = (
         select(
-            GameRow.id,
-            GameRow.schedule_index,
-            GameRow.replay,
             GameRow.result,
             GameRow.termination,
             GameRow.void,
@@ -147,11 +146,11 @@ def _found(session: Session, run_id: int) -> _Found:
             GameRow.duplicate_of,
         )
         .where(GameRow.run_id == run_id)
-        .order_by(GameRow.schedule_index, GameRow.replay)
+        .order_by(GameRow.id)
     )
-    for game_id, index, replay, result, termination, void, white_id, black_id, pair, same in session.execute(query):
+    rows = session.connection().execute(query)  # without the session's own bookkeeping, which costs more than the rest
+    for result, termination, void, white_id, black_id, pair, same in rows:
         white, black = names[white_id], names[black_id]
-        found.last[index] = Try(game_id, index, replay, result, termination, void)
         if result is None or void:
             (found.void if void else found.unfinished).update((white, black))
             continue
