@@ -117,9 +117,8 @@ async def test_what_a_tablebase_knows_ends_a_game(known, result):
 class Tables:
     """Stands for chess.syzygy.Tablebase."""
 
-    wdl = {"KQvK": None}
-
     def __init__(self, wdl):
+        self.wdl = {"KQvK": None}
         self._wdl = wdl
 
     def get_wdl(self, board):
@@ -129,12 +128,12 @@ class Tables:
 @pytest.mark.parametrize(
     ("fen", "wdl", "winner"),
     [
-        ("8/8/8/8/8/5k2/8/K6Q w - - 0 1", 2, ("first",)),
-        ("8/8/8/8/8/5k2/8/K6Q b - - 0 1", -2, ("first",)),
-        ("8/8/8/8/8/5K2/8/k6q w - - 0 1", -2, ("second",)),
-        ("8/8/8/8/8/5k2/8/K6Q w - - 0 1", 1, (None,)),
-        ("8/8/8/8/8/5k2/8/K6Q w - - 0 1", None, None),
-        ("8/8/8/8/8/5k2/8/K6Q w - - 3 9", 2, None),
+        ("8/8/8/8/8/5k2/3Q4/K7 w - - 0 1", 2, ("first",)),
+        ("8/8/8/8/8/5k2/3Q4/K7 b - - 0 1", -2, ("first",)),
+        ("8/8/8/8/5K2/8/8/k6q w - - 0 1", -2, ("second",)),
+        ("8/8/8/8/8/5k2/3Q4/K7 w - - 0 1", 1, (None,)),
+        ("8/8/8/8/8/5k2/3Q4/K7 w - - 0 1", None, None),
+        ("8/8/8/8/8/5k2/3Q4/K7 w - - 3 9", 2, None),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 2, None),
     ],
 )

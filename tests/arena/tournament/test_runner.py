@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.seeds import derive_seed
@@ -281,38 +281,44 @@ FORMATS = st.sampled_from(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(FORMATS, st.integers(3, 6), st.integers(0, 2**32), st.randoms(use_true_random=False))
+@pytest.fixture(scope="module")
+def shared_database(tmp_path_factory):
+    with Database.open(tmp_path_factory.mktemp("stages") / "arena.db", create=True) as database:
+        yield database
+
+
+@settings(max_examples=12, deadline=None)
+@given(changes=FORMATS, count=st.integers(3, 6), seed=st.integers(0, 2**32))
 def test_a_schedule_that_is_interrupted_anywhere_becomes_that_of_an_uninterrupted_run(
-    tmp_path_factory, changes, count, seed, rng
+    shared_database, changes, count, seed
 ):
     """The record and the stages as a run uses them, with results that follow from the place in the schedule."""
     plan = plan_of(*((f"p{number}", "random") for number in range(count)), **changes)
-    whole = asyncio.run(_played(plan, tmp_path_factory.mktemp("whole"), seed, lambda: False))
-    broken = asyncio.run(_played(plan, tmp_path_factory.mktemp("broken"), seed, lambda: rng.random() < 0.1))
+    draw = random.Random(seed)
+    whole = asyncio.run(_played(plan, shared_database, seed, lambda: False))
+    broken = asyncio.run(_played(plan, shared_database, seed, lambda: draw.random() < 0.1))
     assert broken == whole
     assert len(whole) <= plan.format.most_games()
 
 
-async def _played(plan, folder, seed, interrupted):
-    """The games of `plan` with their results, by their place in the schedule: each stage in any order, begun again
-    from the record whenever `interrupted` says so."""
-    with Database.open(folder / "arena.db", create=True) as database:
-        run = create_run(database, TournamentLineup(plan).new_run())
-        complete = False
-        while not complete:
-            complete = True
-            async for batch in stages(plan, database, run.run_id):
-                for game_id in batch:
-                    if interrupted():
-                        complete = False
-                        break
-                    _end(database, run.run_id, game_id, seed)
-                if not complete:
+async def _played(plan, database, seed, interrupted):
+    """The games of `plan` with their results, by their place in the schedule, begun again from the record whenever
+    `interrupted` says so."""
+    run = create_run(database, TournamentLineup(plan).new_run())
+    complete = False
+    while not complete:
+        complete = True
+        async for batch in stages(plan, database, run.run_id):
+            for game_id in batch:
+                if interrupted():
+                    complete = False
                     break
-        games = load_run(database, run.run_id).games
-        assert len(last_tries(database, run.run_id)) == len(games)
-        return {game.new: game.result for game in games}
+                _end(database, run.run_id, game_id, seed)
+            if not complete:
+                break
+    games = load_run(database, run.run_id).games
+    assert len(last_tries(database, run.run_id)) == len(games)
+    return {game.new: game.result for game in games}
 
 
 def _end(database, run_id, game_id, seed):
