@@ -18,11 +18,13 @@ from agents.uci.process import (
     EngineDiedError,
     EngineProcess,
     EngineStartError,
+    Search,
     SearchLimits,
     Setup,
     death_notice,
     tethered,
 )
+from agents.uci.score import read_score
 from games.base import Position
 
 if TYPE_CHECKING:
@@ -80,16 +82,20 @@ class UciClient(EngineProcess):
     def running(self) -> bool:
         return self._process.returncode is None
 
-    async def best_move(self, position: Position, limits: SearchLimits, *, new_game: bool) -> str:
+    async def search(self, position: Position, limits: SearchLimits, *, new_game: bool) -> Search:
         if new_game:
             self._send("ucinewgame")
             await self._until("readyok", after="isready")
         moves = ["moves", *position.moves] if position.moves else []
         self._send(" ".join(["position fen", position.start_fen, *moves]))
         arguments = (f"{name} {value}" for name, value in asdict(limits).items() if value is not None)
-        answer = await self._until("bestmove", after=" ".join(["go", *arguments]))
-        words = answer.split()
-        return words[1] if len(words) > 1 and words[1] not in NO_MOVE else ""
+        self._send(" ".join(["go", *arguments]))
+        score = None
+        while (line := await self._next_line()).partition(" ")[0] != "bestmove":
+            told = read_score(line)
+            score = score if told is None else told
+        words = line.split()
+        return Search(words[1] if len(words) > 1 and words[1] not in NO_MOVE else "", score)
 
     def ask_to_quit(self) -> None:
         self._send("quit")

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 
 import chess
-from chess.engine import EngineError, EngineTerminatedError, Limit, UciProtocol
+from chess.engine import INFO_SCORE, EngineError, EngineTerminatedError, Limit, UciProtocol
 
 from agents.uci.options import checked_options
 from agents.uci.process import (
@@ -16,11 +16,13 @@ from agents.uci.process import (
     EngineProcess,
     EngineStartError,
     IllegalAnswerError,
+    Search,
     SearchLimits,
     Setup,
     death_notice,
     tethered,
 )
+from agents.uci.score import MATE
 from games.base import Position
 
 logger = logging.getLogger(__name__)
@@ -74,19 +76,20 @@ class ChessEngine(EngineProcess):
     def running(self) -> bool:
         return self._transport.get_returncode() is None
 
-    async def best_move(self, position: Position, limits: SearchLimits, *, new_game: bool) -> str:
+    async def search(self, position: Position, limits: SearchLimits, *, new_game: bool) -> Search:
         board = chess.Board(position.start_fen)
         for move in position.moves:
             board.push_uci(move)
         if new_game:
             self._game = object()
         try:
-            result = await self._protocol.play(board, _limit(limits), game=self._game)
+            result = await self._protocol.play(board, _limit(limits), game=self._game, info=INFO_SCORE)
         except EngineTerminatedError as error:
             raise EngineDiedError(self._reason(error)) from error
         except EngineError as error:
             raise IllegalAnswerError(f"{self._program}: {error}") from error
-        return result.move.uci() if result.move else ""
+        score = result.info["score"].relative.score(mate_score=MATE) if "score" in result.info else None
+        return Search(result.move.uci() if result.move else "", score)
 
     def ask_to_quit(self) -> None:
         self._protocol.send_line("quit")

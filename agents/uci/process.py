@@ -76,6 +76,15 @@ class SearchLimits:
     binc: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What an engine found: its `best` move as it writes it, empty if it says that there is none, and the `score`
+    for the side to move as `agents.uci.score` has it, None if it told none."""
+
+    best: str
+    score: int | None
+
+
 class EngineProcess(ABC):
     """A running engine, set up and ready. One question at a time.
 
@@ -98,9 +107,12 @@ class EngineProcess(ABC):
     def running(self) -> bool: ...
 
     @abstractmethod
+    async def search(self, position: Position, limits: SearchLimits, *, new_game: bool) -> Search:
+        """What it finds; `new_game` makes it forget everything first. Raises EngineDiedError, IllegalAnswerError."""
+
     async def best_move(self, position: Position, limits: SearchLimits, *, new_game: bool) -> str:
-        """Its best move as it writes it, empty if it says that there is none; `new_game` makes it forget everything
-        first. Raises EngineDiedError, IllegalAnswerError."""
+        """The best move that `search` finds. Raises EngineDiedError, IllegalAnswerError."""
+        return (await self.search(position, limits, new_game=new_game)).best
 
     @abstractmethod
     def ask_to_quit(self) -> None:

@@ -12,6 +12,7 @@ import click
 from arena.cli import bench_quality, bench_roofline
 from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
+from arena.cli.bench_standings import command as standings
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
@@ -67,6 +68,7 @@ command.add_command(bench_quality.command, "quality")
 command.add_command(bench_roofline.command, "roofline")
 command.add_command(prompts)
 command.add_command(rules)
+command.add_command(standings)
 
 
 @command.command()

@@ -15,6 +15,7 @@ from agents.uci.process import (
     EngineNotFoundError,
     EngineStartError,
     IllegalAnswerError,
+    Search,
     SearchLimits,
     Setup,
     find_engine,
@@ -174,3 +175,13 @@ asyncio.run(main())
     while is_alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_search_tells_the_score_for_the_side_to_move(client, script):
+    engine = await client.launch(setup(script("plays", "e7e5")))
+    try:
+        position = get_game("chess").position(None, ["e2e4"])
+        assert await engine.search(position, SearchLimits(nodes=20), new_game=True) == Search("e7e5", 13)
+    finally:
+        await engine.quit()

@@ -25,7 +25,7 @@ class FakeProcess(EngineProcess):
     def running(self):
         return self.end is None
 
-    async def best_move(self, position, limits, *, new_game):
+    async def search(self, position, limits, *, new_game):
         raise AssertionError
 
     def ask_to_quit(self):
