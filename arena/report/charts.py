@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from arena.report.data import AgentReport, Opening, Report
-from arena.report.svg import Axis, Canvas, axis, fitted
+from arena.report.svg import CHARACTER, Axis, Canvas, axis, fitted
 from arena.report.words import duration, elo_text, number
 from arena.tournament.elo import Estimate
 
@@ -25,8 +25,11 @@ def ratings(report: Report, width: float) -> Canvas | None:
         return None
     labels = _label_width(width)
     canvas = Canvas(width, ROW * len(agents) + 34, "Ratings in Elo points with 95 % intervals")
-    scale = axis([*known, min(known) - 1, max(known) + 1], labels + 12, width - 16)
-    _grid(canvas, scale, 6, ROW * len(agents) + 8, lambda value: f"{value:+.0f}" if value else "0")
+    is_open = any(agent.elo.value is None for agent in agents)
+    scale = axis([*known, min(known) - 1, max(known) + 1], labels + 12, width - 16, room=0.12 if is_open else 0.04)
+    _grid(
+        canvas, scale, 8 if width > 500 else 4, ROW * len(agents) + 8, lambda value: f"{value:+.0f}" if value else "0"
+    )
     for row, agent in enumerate(agents):
         y = ROW * row + 20
         canvas.text(0, y + 4, fitted(agent.name, labels), "name")
@@ -179,21 +182,44 @@ def _scatter(
     for tick in up.ticks(6):
         canvas.line(56, up.at(tick), width - 24, up.at(tick), "grid")
         canvas.text(48, up.at(tick) + 4, f"{tick:+.0f}" if tick else "0", "tick", "end")
-    taken: list[tuple[float, float]] = []
-    for agent, value, elo in points:
-        x, y = across.at(value), up.at(elo)
+    dots = [(across.at(value), up.at(elo)) for _, value, elo in points]
+    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in dots]
+    for (agent, value, _), (x, y) in zip(points, dots, strict=True):
         low, high = agent.elo.low, agent.elo.high
         if low is not None and high is not None:
             canvas.line(x, up.at(low), x, up.at(high), "whisker")
         hint = f"{agent.name}: {elo_text(agent.elo)}, {text(value)} a move"
         canvas.dot(x, y, 5.5, "accent" if agent.elo.value is not None else "open", hint)
-        label = y + 4
-        while any(abs(label - other) < 14 and abs(x - left) < 130 for left, other in taken):
-            label += 14
-        taken.append((x, label))
-        on_left = x > width * 0.62
-        canvas.text(x + (-10 if on_left else 10), label, fitted(agent.name, 150), "name", "end" if on_left else "start")
+        _label(canvas, fitted(agent.name, 150), x, y, taken)
     return canvas
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+def _label(canvas: Canvas, name: str, x: float, y: float, taken: list[Box]) -> None:
+    """Writes a dot's name beside it where there is room, as near as there is."""
+    length = len(name) * CHARACTER
+    places = [
+        (left, top)
+        for shift in (0, -13, 13, -26, 26, -39, 39)
+        for left in (x + 10, x - 10 - length)
+        if left >= 56 and left + length <= canvas.width and 10 <= (top := y + shift) <= canvas.height - 40
+    ]
+    free = (place for place in places if not any(_overlap(_box(place, length), other) for other in taken))
+    left, top = next(free, places[0] if places else (x + 10, y))
+    taken.append(_box((left, top), length))
+    canvas.text(left if left > x else x - 10, top + 4, name, "name", "start" if left > x else "end")
+
+
+def _box(place: tuple[float, float], length: float) -> Box:
+    left, middle = place
+    return left, middle - 6, left + length, middle + 6
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _grid(canvas: Canvas, scale: Axis, most: int, height: float, text: Callable[[float], str]) -> None:

@@ -302,7 +302,7 @@ def _first_moves(session: Session, run_id: int) -> Iterable[tuple[str, float]]:
         .where(GameRow.run_id == run_id, GameRow.opening.is_(None), MoveRow.ply == 1)
         .where(GameRow.result.in_(SCORES), GameRow.void.is_(False))
     )
-    return ((san, SCORES[result]) for san, result in session.execute(first))
+    return ((san, SCORES[result]) for san, result in session.execute(first) if result is not None)
 
 
 def _openings(games: Iterable[tuple[str | None, float]]) -> tuple[Opening, ...]:

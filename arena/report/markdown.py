@@ -36,8 +36,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _section("How games ended", ("Termination", f"{first} won", "Draws", f"{second} won"), ended)
     for title, found in (("Openings", report.openings), ("First moves", report.first_moves)):
         if found:
-            rows = ((escaped(one.name), number(one.games), percent(one.score)) for one in found)
-            yield from _section(title, (title, "Games", f"Score of {report.sides[0]}"), rows)
+            scores = ((escaped(one.name), number(one.games), percent(one.score)) for one in found)
+            yield from _section(title, (title, "Games", f"Score of {report.sides[0]}"), scores)
     if report.moves:
         headings = (
             "Agent",
@@ -51,13 +51,13 @@ def _lines(report: Report) -> Iterator[str]:
         )
         yield from _section("Moves", headings, (_cost(agent) for agent in report.agents if agent.cost.moves))
     for judge in report.judges:
-        rows = (
+        judged = (
             (escaped(agent.name), number(play.moves), percent(play.agreement), decimal(play.average_loss))
             for agent in report.agents
             if (play := agent.judged.get(judge))
         )
-        headings = ("Agent", "Moves", "Agreement", "Average centipawn loss")
-        yield from _section(f"Judged by {escaped(judge)}", headings, rows)
+        columns = ("Agent", "Moves", "Agreement", "Average centipawn loss")
+        yield from _section(f"Judged by {escaped(judge)}", columns, judged)
 
 
 def escaped(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Integer, case, cast, func, insert, select
+from sqlalchemy import ColumnElement, Integer, SQLColumnExpression, case, cast, func, insert, select
 from sqlalchemy.orm import Session, aliased
 
 from arena.store.database import Database
@@ -178,5 +178,5 @@ def judged_play(session: Session, run_id: int) -> dict[JudgeName, dict[int, Judg
     return found
 
 
-def _capped_sql(score: ColumnElement[int]) -> ColumnElement[int]:
+def _capped_sql(score: SQLColumnExpression[int]) -> ColumnElement[int]:
     return cast(case((score > CAP, CAP), (score < -CAP, -CAP), else_=score), Integer)
