@@ -164,7 +164,9 @@ def _print_judgements(detail: GameDetail) -> None:
                     best = "same" if one.agrees else one.best or ""
                     cells = (Text(printable(best)), score_text(one.after), str(one.loss) if one.loss else "")
                     table.add_row(str(move.ply), Text(printable(move.san)), *cells)
-        click.echo(printable(f"\nJudged by {judge}; the score is the mover's after the move, the loss in centipawns:"))
+        click.echo(
+            "\n" + printable(f"Judged by {judge}; the score is the mover's after the move, the loss in centipawns:")
+        )
         console().print(table)
 
 
