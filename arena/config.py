@@ -192,7 +192,10 @@ def build_config(flags: Mapping[str, Any], defaults: Mapping[str, Any] | None = 
 
 
 def stored_config(content: Mapping[str, Any]) -> RunConfig:
-    """The configuration that a run was stored with. Raises UsageError if this version cannot read it."""
+    """The configuration that a run was stored with. Raises UsageError if it is no run of `arena play`, or if this
+    version cannot read it."""
+    if content.get("kind") == "tournament":
+        raise UsageError("the run is a tournament: `arena tournament resume` goes on with it")
     try:
         return RunConfig.model_validate(dict(content))
     except ValidationError as error:

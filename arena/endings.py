@@ -11,6 +11,9 @@ from games.base import Outcome, Position, Side
 
 Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
 
+PLY_LIMIT = "ply-limit"
+"""The termination of a game that has reached its most plies."""
+
 MAX_REPLAYS = 2
 """How often a game that became void is played again."""
 
@@ -56,7 +59,8 @@ def win_of(side: Side) -> Result:
     return "1-0" if side == "first" else "0-1"
 
 
-def _result(winner: Side | None) -> Result:
+def result_of(winner: Side | None) -> Result:
+    """The result when `winner` wins; None is a draw."""
     return "1/2-1/2" if winner is None else win_of(winner)
 
 
@@ -70,12 +74,12 @@ def natural_ending(position: Position, max_plies: int) -> Ending | None:
     if outcome is not None:
         return by_rule(outcome)
     if len(position.moves) >= max_plies:
-        return Ending(_result(position.winner_on_points()), "ply-limit")
+        return Ending(result_of(position.winner_on_points()), PLY_LIMIT)
     return None
 
 
 def by_rule(outcome: Outcome) -> Ending:
-    return Ending(_result(outcome.winner), outcome.termination)
+    return Ending(result_of(outcome.winner), outcome.termination)
 
 
 def by_resignation(side: Side) -> Ending:

@@ -6,9 +6,9 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from arena.config import RunConfig
+from arena.config import EngineSettings
 from arena.errors import UsageError
 from arena.interrupts import uninterrupted
 
@@ -21,11 +21,20 @@ logger = logging.getLogger(__name__)
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
+class EngineConditions(Protocol):
+    """What engines are made for: their settings, and how many games play at once."""
+
+    @property
+    def engine(self) -> EngineSettings: ...
+    @property
+    def concurrency(self) -> int: ...
+
+
 class Engines:
     """Owns an engine for each model that was asked for, from `start` to `close`, which may be called in any state and
     again. Engines of one process take turns at their steps: each wants all cores."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: EngineConditions) -> None:
         self._config = config
         self._engines: dict[str, Engine] = {}
         self._started: set[str] = set()
@@ -129,7 +138,7 @@ def _mib(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
 
-def make_engine(config: RunConfig, model: str) -> Engine:
+def make_engine(config: EngineConditions, model: str) -> Engine:
     """An engine for `model` that is not started."""
     from inference.engine import Engine, EngineConfig  # torch takes a second to import
 

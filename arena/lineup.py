@@ -9,7 +9,7 @@ import platform
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from agents.base import Agent, AgentCrashed, UnusableAgentError
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
@@ -18,9 +18,11 @@ from agents.registry import build_agent, get_kind, settings_in_force
 from agents.spec import parse_spec
 from agents.uci.pool import EnginePool
 from arena.abandon import cancel
+from arena.clocks import TimeControl
 from arena.config import RunConfig
-from arena.engines import Engines
+from arena.engines import EngineConditions, Engines
 from arena.errors import ArenaError, UsageError
+from arena.match import Adjudicator
 from arena.printable import message_of
 from arena.resources import data_path
 from arena.schedule import certain_repeats, make_schedule, unique_names
@@ -35,25 +37,44 @@ CLOSE_LIMIT_S = 5.0
 """How long the agents may take to close before the run ends without them."""
 
 
-class Lineup:
+class Conditions(EngineConditions, Protocol):
+    """What agents play under: the part that `arena play` and a tournament have in common."""
+
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def legality(self) -> str: ...
+    @property
+    def move_timeout(self) -> float | None: ...
+    @property
+    def clocks(self) -> TimeControl | None: ...
+    @property
+    def games_played(self) -> tuple[str, ...]: ...
+
+
+class Roster:
     """Agents by name, and the engines that some of them need.
 
-    Owns both, from `start` to `close`, which may be called in any state and again. Making one checks the whole
-    configuration and loads no model. Raises UsageError naming what is wrong.
+    Owns both, from `start` to `close`, which may be called in any state and again. Making one builds the agents and
+    loads no model. Raises UsageError naming what is wrong.
     """
 
-    def __init__(self, config: RunConfig) -> None:
-        self.config = config
-        specs = [_parse(text) for text in config.agent]
-        dealt = [specs[seat % len(specs)] for seat in range(config.agents)]
-        names = unique_names(
-            [spec.name or _nickname(spec) for spec in dealt], numbered=[spec.name is None for spec in dealt]
-        )
-        self.specs: Mapping[str, AgentSpec] = dict(zip(names, dealt, strict=True))
-        self._defaults = {"temperature": config.temperature, "legality": config.legality}
-        self._check_position()
-        self.engines = Engines(config)
+    adjudicator: Adjudicator | None = None
+    """Who ends games that no rule ends, if anybody."""
+
+    def __init__(self, specs: Mapping[str, AgentSpec], conditions: Conditions) -> None:
+        self.specs = specs
+        self.conditions = conditions
+        self._defaults = {"temperature": conditions.temperature, "legality": conditions.legality}
+        self.engines = Engines(conditions)
         self.uci_engines = EnginePool()
+        self.context = BuildContext(
+            uci_engines=self.uci_engines,
+            engine_for=self.engines.of,
+            prompts=PromptLibrary(data_path("prompts")),
+            games=conditions.games_played,
+            defaults=self._defaults,
+        )
         self.agents: Mapping[str, Agent] = self._build()
         self._check_people()
         self._closed = False
@@ -64,74 +85,27 @@ class Lineup:
         return any(agent.is_person for agent in self.agents.values())
 
     def _check_people(self) -> None:
-        if self.has_person and self.config.concurrency > 1:
-            raise UsageError(
-                f"a person plays one game at a time: --concurrency 1 with human, not {self.config.concurrency}"
-            )
-
-    def _check_position(self) -> None:
-        try:
-            for game in self.config.games_played:
-                get_game(game).position(self.config.fen)
-        except (UnknownGameError, InvalidPositionError, IllegalMoveError) as error:
-            raise UsageError(str(error)) from error
+        if self.has_person and (count := self.conditions.concurrency) > 1:
+            raise UsageError(f"a person plays one game at a time: --concurrency 1 with human, not {count}")
 
     def _build(self) -> dict[str, Agent]:
-        context = BuildContext(
-            uci_engines=self.uci_engines,
-            engine_for=self.engines.of,
-            prompts=PromptLibrary(data_path("prompts")),
-            games=self.config.games_played,
-            defaults=self._defaults,
-        )
         try:
-            return {name: build_agent(spec, name=name, context=context) for name, spec in self.specs.items()}
+            return {name: build_agent(spec, name=name, context=self.context) for name, spec in self.specs.items()}
         except AgentSpecError as error:
             raise UsageError(str(error)) from error
 
     def settings(self, name: str) -> dict[str, Any]:
         """Every setting in force of the agent `name`, as JSON values."""
         spec = self.specs[name]
-        model = {"model": self.config.engine.model} if get_kind(spec.kind).asks_model else {}
+        model = {"model": self.conditions.engine.model} if get_kind(spec.kind).asks_model else {}
         return model | settings_in_force(spec, self._defaults)
 
-    def schedule(self) -> tuple[NewGame, ...]:
-        """The games of the run."""
-        return make_schedule(
-            tuple(self.specs),
-            self.config.games,
-            seed=self.config.seed,
-            rule_policies={game: get_game(game).rule_policy for game in self.config.games_played},
-            max_plies=self.config.max_plies,
-            start_fen=self.config.fen,
+    def new_agents(self) -> tuple[NewAgent, ...]:
+        """The agents as they go into the record. All must be started."""
+        return tuple(
+            NewAgent(name=name, spec=spec.text, settings={**self.settings(name), **self.agents[name].facts})
+            for name, spec in self.specs.items()
         )
-
-    def new_run(self) -> NewRun:
-        """The run as it goes into the record: configuration, agents, schedule. All must be started."""
-        config = self.config
-        return NewRun(
-            config=config.model_dump(mode="json"),
-            seed=config.seed,
-            agents=tuple(
-                NewAgent(name=name, spec=spec.text, settings={**self.settings(name), **self.agents[name].facts})
-                for name, spec in self.specs.items()
-            ),
-            games=self.schedule(),
-            model=self.engines.model,
-            model_checksum=self.engines.model_checksum,
-            environment=self.environment(),
-        )
-
-    def repeats(self) -> int:
-        """How many games of the schedule must repeat an earlier one move for move: see `certain_repeats`."""
-        known = {name: self._determined_by(name) for name in self.specs}
-        return certain_repeats(self.schedule(), known)
-
-    def _determined_by(self, name: str) -> dict[str, Any] | None:
-        settings = self.settings(name)
-        if not (settings.get("temperature") == 0 or (settings.get("repeatable") and self.config.clocks is None)):
-            return None
-        return {key: value for key, value in settings.items() if key != "name"}
 
     def environment(self) -> dict[str, Any]:
         """What the run's speed, and on another machine its bits, depend on."""
@@ -163,8 +137,14 @@ class Lineup:
             raise errors.exceptions[0] from None
 
     def check_facts(self, run: NewRun) -> None:
-        """Raises ArenaError if a started agent relies on something else than when `run` began, such as another
-        version of its engine: its games would not go on as they began."""
+        """Raises ArenaError if what is started is not what `run` began with, such as another model or another version
+        of an engine: its games would not go on as they began."""
+        checksum = self.engines.model_checksum
+        if checksum != run.model_checksum:
+            raise ArenaError(
+                f"the model {self.engines.model} has changed since {run.name} began: its checksum is {checksum}, "
+                f"the run's is {run.model_checksum}"
+            )
         for recorded in run.agents:
             for fact, now in self.agents[recorded.name].facts.items():
                 if (then := recorded.settings.get(fact)) != now:
@@ -195,6 +175,62 @@ class Lineup:
     def close_engines(self) -> None:
         """Stops the engines; enough when no agent was started."""
         self.engines.close()
+
+
+class Lineup(Roster):
+    """The roster of `arena play`, with the schedule of its games. Making one checks the whole configuration."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+        specs = [_parse(text) for text in config.agent]
+        dealt = [specs[seat % len(specs)] for seat in range(config.agents)]
+        names = unique_names(
+            [spec.name or _nickname(spec) for spec in dealt], numbered=[spec.name is None for spec in dealt]
+        )
+        self._check_position()
+        super().__init__(dict(zip(names, dealt, strict=True)), config)
+
+    def _check_position(self) -> None:
+        try:
+            for game in self.config.games_played:
+                get_game(game).position(self.config.fen)
+        except (UnknownGameError, InvalidPositionError, IllegalMoveError) as error:
+            raise UsageError(str(error)) from error
+
+    def schedule(self) -> tuple[NewGame, ...]:
+        """The games of the run."""
+        return make_schedule(
+            tuple(self.specs),
+            self.config.games,
+            seed=self.config.seed,
+            rule_policies={game: get_game(game).rule_policy for game in self.config.games_played},
+            max_plies=self.config.max_plies,
+            start_fen=self.config.fen,
+        )
+
+    def new_run(self) -> NewRun:
+        """The run as it goes into the record: configuration, agents, schedule. All must be started."""
+        config = self.config
+        return NewRun(
+            config=config.model_dump(mode="json"),
+            seed=config.seed,
+            agents=self.new_agents(),
+            games=self.schedule(),
+            model=self.engines.model,
+            model_checksum=self.engines.model_checksum,
+            environment=self.environment(),
+        )
+
+    def repeats(self) -> int:
+        """How many games of the schedule must repeat an earlier one move for move: see `certain_repeats`."""
+        known = {name: self._determined_by(name) for name in self.specs}
+        return certain_repeats(self.schedule(), known)
+
+    def _determined_by(self, name: str) -> dict[str, Any] | None:
+        settings = self.settings(name)
+        if not (settings.get("temperature") == 0 or (settings.get("repeatable") and self.config.clocks is None)):
+            return None
+        return {key: value for key, value in settings.items() if key != "name"}
 
 
 async def _start(name: str, agent: Agent) -> None:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
-from agents.base import Agent, Attempt, Clock, Failure, MoveRequest
+from agents.base import Agent, Attempt, Clock, Failure, MoveReply, MoveRequest
 from agents.seeds import derive_seed
 from arena.bus import EventBus
 from arena.clocks import TimeControl
-from arena.endings import Fault, by_fault, by_resignation, natural_ending
+from arena.endings import PLY_LIMIT, Ending, Fault, by_fault, by_resignation, natural_ending
 from arena.events import AttemptFailed, AttemptRecord, GameEnded, GameStarted, MovePlayed
-from arena.store.records import StoredGame
+from arena.store.records import OPENING, StoredGame
 from arena.turn import Failed, Played, Resigned, take_turn
 from games import get_game
 from games.base import Position, Side
+
+
+class Watch(Protocol):
+    """Follows one game."""
+
+    async def ending(self, position: Position, *, at_limit: bool) -> Ending | None:
+        """The ending that is adjudicated after the last move of `position`, if any. Asked after every ply that the
+        rules let go on, and once `at_limit`: the game has reached its most plies."""
+
+
+class Adjudicator(Protocol):
+    """Ends games that no rule ends."""
+
+    def watch(self, game: StoredGame) -> Watch:
+        """Someone who follows `game`."""
 
 
 async def play_game(
@@ -25,14 +42,16 @@ async def play_game(
     run_id: int,
     move_timeout_s: float | None,
     time_control: TimeControl | None = None,
+    adjudicator: Adjudicator | None = None,
 ) -> GameEnded:
     """Plays `game` on from its durable moves, and returns the last event it emitted.
 
-    A ply is asked for only when the one before is durable. Cancelling it stops the game without an ending; the
-    plies that were durable stay so. `agents` is looked up by the names in the schedule. An answer may take
-    `move_timeout_s` of wall time, a person's excepted; under a `time_control` the clocks go on from the last durable
-    plies, and an interrupted ply is charged nothing. Raises StoreError if the record cannot be written, PlayerLeft;
-    whatever else an agent does ends only the game.
+    What is missing of its opening is played first, and nobody is asked. A ply is asked for only when the one before
+    is durable. Cancelling it stops the game without an ending; the plies that were durable stay so. `agents` is
+    looked up by the names in the schedule. An answer may take `move_timeout_s` of wall time, a person's excepted;
+    under a `time_control` the clocks go on from the last durable plies, and an interrupted ply is charged nothing;
+    the `adjudicator` looks off the clock. Raises StoreError if the record cannot be written, PlayerLeft; whatever
+    else an agent does ends only the game.
     """
     plan = game.new
     position = get_game(plan.game).position(plan.start_fen, game.moves)
@@ -50,8 +69,16 @@ async def play_game(
             black_template=agents[plan.black].template_hash(plan.game),
         )
     )
+    opening = []
+    for move in plan.opening_moves[len(position.moves) :]:
+        after = position.play(move)
+        name = name_of[position.side_to_move]
+        opening.append(move_played(_given(move), position, after, run_id=run_id, game_id=game.game_id, agent=name))
+        position = after
+    await asyncio.gather(*(bus.record(event) for event in opening))  # in their order, and in one commit
+    watch = adjudicator.watch(game) if adjudicator else None
     left_ms = dict(game.clock_ms)
-    while (ending := natural_ending(position, plan.max_plies)) is None:
+    while (ending := await _ending(position, plan.max_plies, watch)) is None:
         mover, ply = position.side_to_move, len(position.moves) + 1
         name = name_of[mover]
         clock = time_control.clock(left_ms) if time_control else None
@@ -92,6 +119,19 @@ async def play_game(
     )
     await bus.record(ended)
     return ended
+
+
+async def _ending(position: Position, max_plies: int, watch: Watch | None) -> Ending | None:
+    """The ending by the rules, else by adjudication where it is asked for, else by the ply limit; None: it goes on."""
+    ending = natural_ending(position, max_plies)
+    if watch is None or not (ending is None or ending.termination == PLY_LIMIT):
+        return ending
+    return await watch.ending(position, at_limit=ending is not None) or ending
+
+
+def _given(move: str) -> Played:
+    """The turn in which a move of the opening is played: nobody's, at no cost."""
+    return Played(move, MoveReply(move, (), OPENING), 0.0)
 
 
 def _limit(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agents.spec import kind_of
 from arena.errors import StoreError, UnfitError
 from arena.printable import printable
-from arena.store.records import IMPORTED
+from arena.store.records import IMPORTED, OPENING
 
 if TYPE_CHECKING:
     import chess.pgn
@@ -111,6 +111,8 @@ def _termination(detail: GameDetail) -> str:
         return "unterminated"
     if detail.termination.startswith("forfeit-"):
         return "rules infraction"
+    if detail.termination.startswith("adjudication-"):
+        return "adjudication"
     return TERMINATIONS.get(detail.termination, "normal")
 
 
@@ -135,8 +137,10 @@ def _annotate(node: chess.pgn.GameNode, move: MoveDetail) -> None:
     failed = [attempt.failure for attempt in move.attempts if attempt.failure]
     if failed:
         notes.append(f"after {', '.join(failed)}")
+    if move.policy == OPENING:
+        notes.append(OPENING)
     node.comment = ", ".join(notes)
     if move.clock_ms is not None:
         node.set_clock(move.clock_ms / 1000)
-    if move.total_ms or move.policy != IMPORTED:
+    if move.total_ms or move.policy not in (IMPORTED, OPENING):
         node.set_emt(move.total_ms / 1000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +14,24 @@ from agents.base import PlayerLeft
 from arena.bus import EventBus, Reader
 from arena.config import RunConfig, stored_config
 from arena.endings import MAX_REPLAYS, REPLAYED, Fault
-from arena.errors import ArenaError, StoreError, UsageError
+from arena.errors import StoreError, UsageError
 from arena.events import RunEnded
 from arena.figures import MoveRate, sample
 from arena.interrupts import on_interrupt
-from arena.lineup import Lineup
+from arena.lineup import Lineup, Roster
 from arena.match import play_game
 from arena.store.claim import claimed
 from arena.store.database import Database
 from arena.store.records import StoredGame, StoredRun
 from arena.store.runs import add_replay, create_run, load_run, reopen_run
+from arena.store.stages import Try, last_tries, load_game
 from arena.store.writer import Recorder
 
 logger = logging.getLogger(__name__)
+
+Batches = AsyncIterator[Sequence[int]]
+"""Games by their ids: those of a batch can be played at the same time, and the next is asked for when all have their
+end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,8 @@ async def play(
         with Database.open(db, create=True) as database:
             run = create_run(database, lineup.new_run())
             with claimed(database, run.run_id):
-                return await _carry_out(run, database, lineup, readers)
+                await carry_out(run, database, lineup, readers, _rest(run.run_id, database))
+                return _result(database, run.run_id)
     finally:
         await lineup.close()
 
@@ -84,15 +90,10 @@ async def resume(
         lineup = lineup or Lineup(stored_config(stored.new.config))
         try:
             await lineup.start()
-            checksum = lineup.engines.model_checksum
-            if checksum != stored.new.model_checksum:
-                raise ArenaError(
-                    f"the model {lineup.engines.model} has changed since {stored.name} began: its checksum is "
-                    f"{checksum}, the run's is {stored.new.model_checksum}"
-                )
             lineup.check_facts(stored.new)
             reopen_run(database, stored.run_id)
-            return await _carry_out(stored, database, lineup, readers)
+            await carry_out(stored, database, lineup, readers, _rest(run_id, database))
+            return _result(database, run_id)
         finally:
             await lineup.close()
 
@@ -105,16 +106,31 @@ def unfinished_run(database: Database, run: int | str | None) -> StoredRun:
     return stored
 
 
-async def _carry_out(run: StoredRun, database: Database, lineup: Lineup, readers: Sequence[Reader]) -> RunResult:
-    """Plays the games that `run` still lacks, and closes its record whatever happens."""
+def _result(database: Database, run_id: int) -> RunResult:
+    after = load_run(database, run_id)
+    return RunResult(after.run_id, after.name, after.status, after.new.seed, after.games)
+
+
+async def _rest(run_id: int, database: Database) -> Batches:
+    """What is left of a schedule that is recorded whole: one batch."""
+    yield await asyncio.to_thread(left_to_play, database, last_tries(database, run_id))
+
+
+async def carry_out(
+    run: StoredRun, database: Database, roster: Roster, readers: Sequence[Reader], batches: Batches
+) -> bool:
+    """Plays the games of `batches`, and closes the record of `run` whatever happens; whether all have their end.
+
+    `roster` must be started. Raises what stops a run: ArenaError, or a fault of the program.
+    """
     recorder = Recorder(database)
     try:
         rate = MoveRate()
         bus = EventBus(recorder, (*readers, rate))
         bus.begin(run)
-        sampler = asyncio.create_task(sample(run.run_id, lineup.engines, bus, rate))
+        sampler = asyncio.create_task(sample(run.run_id, roster.engines, bus, rate))
         try:
-            complete = await Runner(run, lineup, bus, database).run()
+            complete = await Runner(run.run_id, roster, bus, database, batches).run()
         except BaseException as error:
             stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
             with suppress(StoreError):  # then `error` is the same failure, met first
@@ -127,25 +143,25 @@ async def _carry_out(run: StoredRun, database: Database, lineup: Lineup, readers
         finally:
             sampler.cancel()
         await bus.record(RunEnded(run_id=run.run_id, status="finished" if complete else "interrupted"))
+        return complete
     finally:
         await recorder.close()
-    after = load_run(database, run.run_id)
-    return RunResult(after.run_id, after.name, after.status, after.new.seed, after.games)
 
 
 class Runner:
-    """Plays what is left of a run's schedule, at most `concurrency` games at once.
+    """Plays one batch of games after the other, at most `concurrency` games at once.
 
-    Owns the list of games to play. Invariant: a game of the run is finished, being played, or on that list; a
-    void game counts as finished when its replay is on the list or its replays are used up.
+    Owns the list of games to play. Invariant: a game of the batches so far is finished, being played, or on that list;
+    a void game counts as finished when its replay is on the list or its replays are used up.
     """
 
-    def __init__(self, run: StoredRun, lineup: Lineup, bus: EventBus, database: Database) -> None:
-        self._run = run
-        self._lineup = lineup
+    def __init__(self, run_id: int, roster: Roster, bus: EventBus, database: Database, batches: Batches) -> None:
+        self._run_id = run_id
+        self._roster = roster
         self._bus = bus
         self._database = database
-        self._todo: deque[StoredGame] = deque()
+        self._batches = batches
+        self._todo: deque[int] = deque()
         self._playing = 0
         self._draining = False
         self._stopped = False
@@ -153,10 +169,6 @@ class Runner:
     async def run(self) -> bool:
         """Plays; whether every game has its end now. What goes wrong in the program itself stops all games and
         is raised as it was met first."""
-        unfinished, lost = left_to_play(self._run.games)
-        self._todo.extend(unfinished)
-        for game in lost:
-            await self._replay(game)
         work = asyncio.create_task(self._play_all(), name="games")
 
         def stop() -> None:
@@ -165,7 +177,7 @@ class Runner:
             work.cancel()
 
         # Games that wait for a person do not finish by themselves.
-        steps = (stop,) if self._lineup.has_person else (self._drain, stop)
+        steps = (stop,) if self._roster.has_person else (self._drain, stop)
         with on_interrupt(*steps):
             try:
                 await work
@@ -184,9 +196,16 @@ class Runner:
         logger.warning("Finishing %s and starting no more; Ctrl-C again stops at once.", games)
 
     async def _play_all(self) -> None:
+        async for batch in self._batches:
+            self._todo.extend(batch)
+            await self._play_batch()
+            if self._todo:  # no game more was to be started
+                return
+
+    async def _play_batch(self) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._lineup.config.concurrency, len(self._todo))):
+                for _ in range(min(self._roster.conditions.concurrency, len(self._todo))):
                     group.create_task(self._play_in_turn())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
@@ -194,34 +213,36 @@ class Runner:
     async def _play_in_turn(self) -> None:
         """Plays one game after another until none is left to start."""
         while self._todo and not self._draining:
-            game = self._todo.popleft()
+            game_id = self._todo.popleft()
             self._playing += 1
             try:
+                game = await asyncio.to_thread(load_game, self._database, game_id)
                 ended = await play_game(
                     game,
-                    self._lineup.agents,
+                    self._roster.agents,
                     self._bus,
-                    run_id=self._run.run_id,
-                    move_timeout_s=self._lineup.config.move_timeout,
-                    time_control=self._lineup.config.clocks,
+                    run_id=self._run_id,
+                    move_timeout_s=self._roster.conditions.move_timeout,
+                    time_control=self._roster.conditions.clocks,
+                    adjudicator=self._roster.adjudicator,
                 )
             finally:
                 self._playing -= 1
             if ended.void:
                 if ended.termination == Fault.INFRASTRUCTURE:
-                    await self._lineup.check_engines()
+                    await self._roster.check_engines()
                 if game.new.replay < MAX_REPLAYS:
-                    await self._replay(game)
-
-    async def _replay(self, game: StoredGame) -> None:
-        self._todo.append(await asyncio.to_thread(add_replay, self._database, game.game_id))
+                    again = await asyncio.to_thread(add_replay, self._database, game_id)
+                    self._todo.append(again.game_id)
 
 
-def left_to_play(games: Iterable[StoredGame]) -> tuple[list[StoredGame], list[StoredGame]]:
-    """What a run still lacks: games without an end, in the order of the schedule, and void games whose replay was
-    not scheduled before the run stopped."""
-    last = {game.new.index: game for game in sorted(games, key=lambda game: game.new.replay)}
-    latest = [last[index] for index in sorted(last)]
-    unfinished = [game for game in latest if game.result is None]
-    lost = [game for game in latest if game.void and game.termination in REPLAYED and game.new.replay < MAX_REPLAYS]
-    return unfinished, lost
+def left_to_play(database: Database, games: Iterable[Try]) -> list[int]:
+    """Which `games` are still to be played, as ids in the order of the schedule. A void game whose replay was not
+    scheduled before the run stopped gets it now."""
+    left = []
+    for game in games:
+        if game.result is None:
+            left.append(game.game_id)
+        elif game.void and game.termination in REPLAYED and game.replay < MAX_REPLAYS:
+            left.append(add_replay(database, game.game_id).game_id)
+    return left

@@ -11,6 +11,7 @@ import click
 
 from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
+from arena.cli.bench_standings import command as standings
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
@@ -61,6 +62,7 @@ def command() -> None:
 
 command.add_command(prompts)
 command.add_command(rules)
+command.add_command(standings)
 
 
 @command.command()

@@ -30,7 +30,7 @@ from arena.interrupts import termination_as_interrupt
 if TYPE_CHECKING:
     from click.decorators import FC
 
-    from arena.lineup import Lineup
+    from arena.lineup import Lineup, Roster
     from arena.live.terminal import Screen
     from arena.runner import RunResult
 
@@ -116,7 +116,7 @@ def command(
         run_id, config = _stored(db, resume, flags)
     context = click.get_current_context()
     by_hand = any(kind_of(spec) == "human" for spec in config.agent)
-    screen = _screen(to_stderr=as_json, plain=plain, by_hand=by_hand)
+    screen = make_screen(to_stderr=as_json, plain=plain, by_hand=by_hand)
     with logs_of(context).shown_by(screen.notify):
         result = _play(config, db, run_id, screen)
     source = context.get_parameter_source("db")
@@ -175,7 +175,7 @@ def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> Run
     _warn_of_repeats(lineup)
     with termination_as_interrupt():
         try:
-            _load(lineup)
+            load(lineup)
             with screen:
                 if run_id is None:
                     return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
@@ -184,7 +184,8 @@ def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> Run
             lineup.close_engines()
 
 
-def _screen(*, to_stderr: bool, plain: bool, by_hand: bool) -> Screen:
+def make_screen(*, to_stderr: bool, plain: bool, by_hand: bool) -> Screen:
+    """What shows the games: live on a terminal, as lines elsewhere; `by_hand`: somebody types moves in between."""
     from rich.console import Console
 
     from arena.live.terminal import LiveScreen, PlainProgress
@@ -196,8 +197,8 @@ def _screen(*, to_stderr: bool, plain: bool, by_hand: bool) -> Screen:
     return LiveScreen(console)
 
 
-def _load(lineup: Lineup) -> None:
-    """Starts the engines outside the event loop, so that Ctrl-C stops it at any moment."""
+def load(lineup: Roster) -> None:
+    """Starts the engines outside the event loop, so that Ctrl-C stops it at any moment, and says what takes long."""
     progress = _Progress()
     try:
         lineup.start_engines(progress.tell)

@@ -163,13 +163,16 @@ def _header(view: RunView, width: int) -> Text:
     seed = Text.assemble(name, (f"  seed {view.seed}", "dim"))
     model = Text.assemble(seed, (f"  {view.model}" if view.model else "", "dim"))
     void = f", {view.void} void" if view.void else ""
-    clock = f"  {view.moves} moves  {_clock(view.seconds)} "
+    clock = f"  {view.moves} moves  {clock_text(view.seconds)} "
     long = f"{view.done}/{view.games} games done, {view.playing} playing{void}{clock}"
     short = f"{view.done}/{view.games} games{clock}"
-    for left, right in ((model, long), (seed, long), (seed, short), (name, short)):
-        space = width - left.cell_len - cell_len(right)
+    if view.seconds_left is not None:
+        left = f"(about {clock_text(view.seconds_left)} left) "
+        long, short = long + left, short + left
+    for what, how_far in ((model, long), (seed, long), (seed, short), (name, short)):
+        space = width - what.cell_len - cell_len(how_far)
         if space > 0:
-            return Text.assemble(left, " " * space, right, no_wrap=True)
+            return Text.assemble(what, " " * space, how_far, no_wrap=True)
     return _cut(name, width)
 
 
@@ -199,7 +202,8 @@ def _figures(figures: Mapping[str, float] | None, width: int) -> Text:
     return _cut(Text(f" {text}", "green"), width)
 
 
-def _clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
+    """`4:05`, or `1:04:05` from an hour on."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -17,6 +17,9 @@ MAX_NOTICES = 20
 MAX_NOTICE = 500
 """Characters shown of one notice."""
 
+ESTIMATED_AFTER_S = 5.0
+"""Before that, what was done says little about what the rest takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class GameView:
@@ -45,6 +48,7 @@ class RunView:
     model: str | None = None
     games: int = 0  # in the schedule
     done: int = 0
+    done_before: int = 0  # when it was begun or resumed
     void: int = 0
     moves: int = 0
     seconds: float = 0.0
@@ -55,6 +59,14 @@ class RunView:
     @property
     def playing(self) -> int:
         return sum(game.result is None for game in self.slots)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What the rest takes if it goes on as it went since the run was begun or resumed; None: nobody knows yet."""
+        done = self.done - self.done_before
+        if not done or self.games <= self.done or self.seconds < ESTIMATED_AFTER_S:
+            return None
+        return self.seconds / done * (self.games - self.done)
 
 
 class RunState:
@@ -81,9 +93,10 @@ class RunState:
             name=run.name,
             seed=run.new.seed,
             model=run.new.model,
-            games=len({game.new.index for game in run.games}),
-            done=sum(game.result is not None and not game.void for game in run.games),
-            void=sum(game.void for game in run.games),
+            games=run.progress.games,
+            done=run.progress.done,
+            done_before=run.progress.done,
+            void=run.progress.void,
         )
 
     def notify(self, notice: str) -> None:

@@ -16,7 +16,7 @@ from rich.text import Text
 from arena.bus import Reader
 from arena.events import EngineSampled, Event, GameEnded, GameStarted
 from arena.live.board import PLAIN, Palette
-from arena.live.screen import figures_line, render
+from arena.live.screen import clock_text, figures_line, render
 from arena.live.state import GameView, RunState
 from arena.printable import printable, shortened
 from arena.store.records import StoredRun
@@ -79,8 +79,8 @@ class LiveScreen(RunState):
 
 
 class PlainProgress(RunState):
-    """One line at each end of a game, and one with the figures every few seconds, unless a person is being asked for
-    moves in between (`figures` False)."""
+    """One line at each end of a game, and one with the figures and the time left every few seconds, unless a person is
+    being asked for moves in between (`figures` False)."""
 
     def __init__(
         self, echo: Callable[[str], None], clock: Callable[[], float] = time.monotonic, *, figures: bool = True
@@ -117,7 +117,8 @@ class PlainProgress(RunState):
             case EngineSampled() if self._figures and self._clock() - self._last_line >= LINE_EVERY_S:
                 self._last_line = self._clock()
                 view = self.view()
-                done = f"{view.done}/{view.games} games done, {view.playing} playing, {view.moves} moves"
+                left = f", {clock_text(view.seconds_left)} left" if view.seconds_left is not None else ""
+                done = f"{view.done}/{view.games} games done, {view.playing} playing, {view.moves} moves{left}"
                 self._echo(f"{done}; {figures_line(event.figures)}")
             case _:
                 pass

@@ -16,9 +16,11 @@ from arena.store.assessments import JudgedPlay, judged_play
 from arena.store.database import Database
 from arena.store.first_tries import FirstTries, first_tries
 from arena.store.models import AgentRow, AttemptRow, GameRow, MoveRow, RunRow
+from arena.store.records import IMPORTED, OPENING
 from arena.store.runs import find_run
 from arena.tournament.elo import Estimate, head_to_head
 from arena.tournament.ratings import Anchor, Pool, Rating, rate
+from arena.tournament.record import plan_from
 from arena.tournament.results import Decision, GameResult, decision_of, tally
 from arena.tournament.results import select as select_games
 from games import get_game
@@ -38,10 +40,18 @@ class _Finished:
     plies: int
 
 
-def collect(db: Database, run: int | str, *, anchor: Anchor | None = None, title: str | None = None) -> Report:
-    """The report of a run as it stands, finished or not. Raises UsageError for an unknown run."""
+def collect(db: Database, run: int | str, *, title: str | None = None) -> Report:
+    """The report of a run as it stands, finished or not; a tournament has its name and its anchor from its spec.
+
+    Raises UsageError for an unknown run.
+    """
     with db.reading() as session:
         row = find_run(session, run)
+        anchor = None
+        if row.content_hash is not None:
+            spec = plan_from(row.config).spec
+            title = title or spec.name
+            anchor = Anchor(spec.anchor.name, spec.anchor.elo) if spec.anchor else None
         agents = session.scalars(select(AgentRow).where(AgentRow.run_id == row.id).order_by(AgentRow.id)).all()
         names = {agent.id: agent.name for agent in agents}
         finished = _finished(session, row.id, names)
@@ -213,7 +223,7 @@ def _costs(session: Session, run_id: int) -> dict[int, tuple[int, int, int, int,
     grouped = (
         select(MoveRow.agent_id, func.count(), *(func.sum(column) for column in tokens))
         .join(GameRow, GameRow.id == MoveRow.game_id)
-        .where(GameRow.run_id == run_id)
+        .where(GameRow.run_id == run_id, MoveRow.policy != OPENING)
         .group_by(MoveRow.agent_id)
     )
     return {agent: tuple(map(int, counts)) for agent, *counts in session.execute(grouped)}  # type: ignore[misc]
@@ -237,7 +247,7 @@ def _latencies(session: Session, run_id: int) -> dict[int, _Samples]:
     moves = (
         select(MoveRow.agent_id, MoveRow.total_ms, MoveRow.probability)
         .join(GameRow, GameRow.id == MoveRow.game_id)
-        .where(GameRow.run_id == run_id)
+        .where(GameRow.run_id == run_id, MoveRow.policy.not_in((OPENING, IMPORTED)))  # those are nobody's choice
         .execution_options(yield_per=10_000)
     )
     for agent_id, total_ms, probability in session.execute(moves):

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from arena.store.database import Database
 from arena.store.models import AssessmentRow, GameRow, JudgeRow, MoveRow
+from arena.store.records import OPENING
 
 CAP = 1_000
 """Centipawns beyond which a position is won, and counts no more than that: a mate missed costs no thousands."""
@@ -147,7 +148,7 @@ def _judgement(judge: str, move: str, before: AssessmentRow, after: AssessmentRo
 
 
 def judged_play(session: Session, run_id: int) -> dict[JudgeName, dict[int, JudgedPlay]]:
-    """For each judge that assessed games of the run: play by agent id, void games left out."""
+    """For each judge that assessed games of the run: play by agent id. Void games and the moves of openings are left out."""
     before, after = aliased(AssessmentRow), aliased(AssessmentRow)
     agrees = MoveRow.move == before.best
     loss = _capped_sql(before.score) - _capped_sql(-after.score)
@@ -168,7 +169,7 @@ def judged_play(session: Session, run_id: int) -> dict[JudgeName, dict[int, Judg
             after,
             (after.game_id == MoveRow.game_id) & (after.ply == MoveRow.ply) & (after.judge_id == before.judge_id),
         )
-        .where(GameRow.run_id == run_id, GameRow.void.is_(False))
+        .where(GameRow.run_id == run_id, GameRow.void.is_(False), MoveRow.policy != OPENING)
         .group_by(before.judge_id, MoveRow.agent_id)
     )
     names = {row.id: JudgeName(row.id, row.spec, row.version) for row in session.scalars(select(JudgeRow))}

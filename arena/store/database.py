@@ -66,6 +66,12 @@ class Database:
         return database
 
     @classmethod
+    def exists(cls, where: str | Path) -> bool:
+        """Whether there is a file at `where`; a database on a server is taken to be there. Raises StoreError."""
+        path = _sqlite_path(_url(where))
+        return path is None or path.exists()
+
+    @classmethod
     def check(cls, where: str | Path) -> None:
         """Raises StoreError if no record can be opened or made at `where`. Makes no file."""
         path = _sqlite_path(_url(where))

@@ -52,7 +52,8 @@ class Base(DeclarativeBase):
 
 
 class RunRow(Base):
-    """One invocation of `arena play`, with everything it was started with."""
+    """One invocation of `arena play` or `arena tournament`, with everything it was started with. `content_hash` is a
+    tournament's: equal for those that ask for the same games."""
 
     __tablename__ = "runs"
     __table_args__ = (CheckConstraint("status IN ('running', 'finished', 'interrupted', 'failed')", name="status"),)
@@ -68,6 +69,7 @@ class RunRow(Base):
     environment: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
+    content_hash: Mapped[str | None] = mapped_column(index=True)
 
 
 class AgentRow(Base):
@@ -84,8 +86,9 @@ class AgentRow(Base):
 class GameRow(Base):
     """A game of a run's schedule, and how it went.
 
-    `start_fen` is the schedule's (None: the game's own start); `initial_fen` is what was set up, known once
-    the game has started. `line_hash` covers game, initial position and moves, and is set when the game ends.
+    `start_fen` is the schedule's (None: the game's own start), and so are `opening_moves`, a space between each
+    two; `initial_fen` is what was set up, known once the game has started. `line_hash` covers game, initial
+    position and moves, and is set when the game ends.
     `duplicate_of` names the lowest-numbered finished game of the same run with the same line; void games are
     neither originals nor duplicates.
     """
@@ -126,6 +129,8 @@ class GameRow(Base):
     ended_at: Mapped[datetime | None]
     line_hash: Mapped[str | None]
     duplicate_of: Mapped[int | None] = mapped_column(ForeignKey("games.id"))
+    round: Mapped[int | None]
+    opening_moves: Mapped[str | None]
 
 
 class MoveRow(Base):

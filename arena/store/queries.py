@@ -212,6 +212,7 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
         moves = tuple(
             _move(row, names[row.agent_id], tuple(attempts[row.ply]), judged.get(row.ply, ())) for row in rows
         )
+        asked = run.config.get("spec", run.config)  # of a tournament, or what `arena play` was asked
         return GameDetail(
             **_line(game, run, white, black),
             seed=game.seed,
@@ -224,8 +225,8 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
             black_template=game.black_template,
             model=run.model,
             model_checksum=game.model_checksum,
-            time_control=run.config.get("time_control"),
-            charge=run.config.get("charge") if run.config.get("time_control") else None,
+            time_control=asked.get("time_control"),
+            charge=asked.get("charge") if asked.get("time_control") else None,
             moves=moves,
             open_attempts=tuple(attempts[len(moves) + 1]),
             source_tags=run.config["tags"][game.schedule_index] if run.config.get("kind") == "import" else None,

@@ -11,6 +11,9 @@ from games.base import Side
 IMPORTED = "imported"
 """The spec of an agent whose moves come from a file, and the policy of its moves."""
 
+OPENING = "opening"
+"""The policy of moves that belong to a game's opening: the schedule's, and nobody's choice."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewAgent:
@@ -25,7 +28,8 @@ class NewAgent:
 class NewGame:
     """A game of the schedule. `index` counts from 0 within the run; `pair` numbers the two games of one
     opening with colours swapped; `replay` is 0 for the first try and counts the replays after a crash or an
-    infrastructure failure. `start_fen` None means the game's start position."""
+    infrastructure failure. `start_fen` None means the game's start position; from there `opening_moves` are played
+    before anybody is asked. `round` counts from 1, where there are rounds."""
 
     index: int
     white: str
@@ -38,6 +42,8 @@ class NewGame:
     opening: str | None = None
     start_fen: str | None = None
     replay: int = 0
+    opening_moves: tuple[str, ...] = ()
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,7 @@ class NewRun:
     model_checksum: str | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None  # None: the store makes a short one
+    content_hash: str | None = None  # of a tournament: equal for those that ask for the same games
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +77,31 @@ class StoredGame:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: `games` of its schedule in all, or at most where that depends on results; `done` of them have
+    their end; `void` tries did not count."""
+
+    games: int
+    done: int = 0
+    void: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run with its schedule, enough to continue it."""
+    """A run with its schedule, enough to continue it. The games of a run whose schedule grows while it is played are
+    not held here (`games` is empty), only `counted`."""
 
     run_id: int
     name: str
     status: str  # running, finished, interrupted, failed
     new: NewRun
     games: tuple[StoredGame, ...]
+    counted: Progress | None = None
+
+    @property
+    def progress(self) -> Progress:
+        return self.counted or Progress(
+            games=len({game.new.index for game in self.games}),
+            done=sum(game.result is not None and not game.void for game in self.games),
+            void=sum(game.void for game in self.games),
+        )

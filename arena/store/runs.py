@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -46,6 +47,7 @@ def add_run(session: Session, new: NewRun) -> StoredRun:
         config=dict(new.config),
         environment=dict(new.environment),
         created_at=now(),
+        content_hash=new.content_hash,
     )
     session.add(row)
     session.flush()
@@ -63,7 +65,7 @@ def add_run(session: Session, new: NewRun) -> StoredRun:
         for name in (game.white, game.black):
             if name not in agents:
                 raise UsageError(f"game {game.index} is scheduled for {name}, which is not an agent of the run")
-        session.add(_game_row(row.id, game, agents[game.white].id, agents[game.black].id, new.model_checksum))
+        session.add(GameRow(**game_values(row.id, game, agents[game.white].id, agents[game.black].id, row)))
     session.flush()
     return _stored_run(session, row)
 
@@ -92,12 +94,12 @@ def add_replay(db: Database, game_id: int) -> StoredGame:
         )
         if taken is not None:
             raise StoreError(f"game {game_id} has its replay already, game {taken}")
-        names = _agent_names(session, old.run_id)
+        names = agent_names(session, old.run_id)
         again = replace(_new_game(old, names), replay=old.replay + 1)
-        row = _game_row(old.run_id, again, old.white_id, old.black_id, old.model_checksum)
+        row = GameRow(**game_values(old.run_id, again, old.white_id, old.black_id, old))
         session.add(row)
         session.flush()
-        return _stored_game(row, names, ())
+        return stored_game(row, names, ())
 
 
 def reopen_run(db: Database, run_id: int) -> None:
@@ -128,25 +130,29 @@ def _find(session: Session, run: int | str) -> RunRow | None:
     return session.scalar(select(RunRow).where(RunRow.name == run))
 
 
-def _game_row(run_id: int, game: NewGame, white_id: int, black_id: int, checksum: str | None) -> GameRow:
-    return GameRow(
-        run_id=run_id,
-        schedule_index=game.index,
-        replay=game.replay,
-        white_id=white_id,
-        black_id=black_id,
-        game=game.game,
-        seed=game.seed,
-        max_plies=game.max_plies,
-        rule_policy=game.rule_policy,
-        pair=game.pair,
-        opening=game.opening,
-        start_fen=game.start_fen,
-        model_checksum=checksum,
-    )
+def game_values(run_id: int, game: NewGame, white_id: int, black_id: int, of: RunRow | GameRow) -> dict[str, Any]:
+    """The columns of a scheduled game; `of`, its run or an earlier try, has the model's checksum."""
+    return {
+        "run_id": run_id,
+        "schedule_index": game.index,
+        "replay": game.replay,
+        "white_id": white_id,
+        "black_id": black_id,
+        "game": game.game,
+        "seed": game.seed,
+        "max_plies": game.max_plies,
+        "rule_policy": game.rule_policy,
+        "pair": game.pair,
+        "opening": game.opening,
+        "start_fen": game.start_fen,
+        "opening_moves": " ".join(game.opening_moves) or None,
+        "round": game.round,
+        "model_checksum": of.model_checksum,
+    }
 
 
-def _agent_names(session: Session, run_id: int) -> dict[int, str]:
+def agent_names(session: Session, run_id: int) -> dict[int, str]:
+    """The names of the run's agents by id."""
     agents = session.scalars(select(AgentRow).where(AgentRow.run_id == run_id))
     return {agent.id: agent.name for agent in agents}
 
@@ -164,12 +170,15 @@ def _new_game(row: GameRow, names: dict[int, str]) -> NewGame:
         opening=row.opening,
         start_fen=row.start_fen,
         replay=row.replay,
+        opening_moves=tuple((row.opening_moves or "").split()),
+        round=row.round,
     )
 
 
-def _stored_game(
+def stored_game(
     row: GameRow, names: dict[int, str], moves: tuple[str, ...], clock_ms: Mapping[Side, float] | None = None
 ) -> StoredGame:
+    """The game of `row` as plain values; `names` are those of the agents by id."""
     return StoredGame(
         game_id=row.id,
         new=_new_game(row, names),
@@ -182,8 +191,7 @@ def _stored_game(
 
 
 def _stored_run(session: Session, row: RunRow) -> StoredRun:
-    agents = session.scalars(select(AgentRow).where(AgentRow.run_id == row.id).order_by(AgentRow.id)).all()
-    names = {agent.id: agent.name for agent in agents}
+    names = agent_names(session, row.id)
     moves: defaultdict[int, list[str]] = defaultdict(list)
     clocks: defaultdict[int, dict[Side, float]] = defaultdict(dict)
     played = (
@@ -198,21 +206,23 @@ def _stored_run(session: Session, row: RunRow) -> StoredRun:
             clocks[game_id]["first" if side == "first" else "second"] = clock_ms
     in_order = select(GameRow).where(GameRow.run_id == row.id).order_by(GameRow.schedule_index, GameRow.replay)
     games = tuple(
-        _stored_game(game, names, tuple(moves[game.id]), clocks[game.id]) for game in session.scalars(in_order)
+        stored_game(game, names, tuple(moves[game.id]), clocks[game.id]) for game in session.scalars(in_order)
     )
-    return StoredRun(
-        run_id=row.id,
-        name=row.name,
-        status=row.status,
-        new=NewRun(
-            config=row.config,
-            seed=row.seed,
-            agents=tuple(NewAgent(agent.name, agent.spec, agent.settings) for agent in agents),
-            games=tuple(game.new for game in games if game.new.replay == 0),
-            model=row.model,
-            model_checksum=row.model_checksum,
-            environment=row.environment,
-            name=row.name,
-        ),
+    scheduled = tuple(game.new for game in games if game.new.replay == 0)
+    return StoredRun(row.id, row.name, row.status, as_begun(session, row, scheduled), games)
+
+
+def as_begun(session: Session, row: RunRow, games: tuple[NewGame, ...]) -> NewRun:
+    """What the run of `row` was started with, with the `games` of its schedule."""
+    agents = session.scalars(select(AgentRow).where(AgentRow.run_id == row.id).order_by(AgentRow.id))
+    return NewRun(
+        config=row.config,
+        seed=row.seed,
+        agents=tuple(NewAgent(agent.name, agent.spec, agent.settings) for agent in agents),
         games=games,
+        model=row.model,
+        model_checksum=row.model_checksum,
+        environment=row.environment,
+        name=row.name,
+        content_hash=row.content_hash,
     )

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, aliased
 from arena.store.database import Database
 from arena.store.first_tries import FirstTries, first_tries
 from arena.store.models import AgentRow, GameRow, MoveRow
+from arena.store.records import OPENING
 from arena.store.runs import find_run
 
 
@@ -80,6 +81,7 @@ def run_summary(db: Database, run: int | str) -> RunSummary:
     with db.reading() as session:
         row = find_run(session, run)
         of_run = GameRow.run_id == row.id
+        chosen = MoveRow.policy != OPENING
         totals = (
             select(
                 func.count(MoveRow.id),
@@ -89,13 +91,13 @@ def run_summary(db: Database, run: int | str) -> RunSummary:
                 func.coalesce(func.sum(MoveRow.generated_tokens), 0),
             )
             .join(GameRow, GameRow.id == MoveRow.game_id)
-            .where(of_run)
+            .where(of_run, chosen)
         )
         moves, prompt, cached, forwarded, generated = session.execute(totals).one()
         latencies = (
             select(MoveRow.queue_ms, MoveRow.ttft_ms, MoveRow.total_ms, MoveRow.prompt_tokens)
             .join(GameRow, GameRow.id == MoveRow.game_id)
-            .where(of_run)
+            .where(of_run, chosen)
         )
         times = session.execute(latencies).all()
         asked = [time for time in times if time.prompt_tokens > 0]

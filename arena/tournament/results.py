@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 
 class Decision(StrEnum):
@@ -22,6 +23,7 @@ FORFEITS = frozenset({"time", "crash"})
 """Terminations that are forfeits without being called so; the others begin with `forfeit-`."""
 
 
+@cache
 def decision_of(termination: str) -> Decision:
     """What a termination of the record counts as: `forfeit-illegal` is a forfeit, `points` a win by points."""
     if termination in FORFEITS or termination.startswith("forfeit-"):
@@ -99,9 +101,15 @@ def clusters(games: Iterable[GameResult]) -> tuple[Cluster, ...]:
 
 def _cluster(games: Sequence[GameResult]) -> Cluster:
     first, second = games[0].white, games[0].black
-    if any(game.white not in (first, second) or game.black not in (first, second) for game in games):
-        raise ValueError(f"pair {games[0].pair} has games of others than {first} and {second}")
-    return Cluster(first, second, len(games), sum(game.score_of(first) for game in games))
+    points = 0.0
+    for game in games:  # plain comparisons: a table of a large tournament spends its time here
+        if game.white == first and game.black == second:
+            points += game.score
+        elif game.white == second and game.black == first:
+            points += 1 - game.score
+        else:
+            raise ValueError(f"pair {games[0].pair} has games of others than {first} and {second}")
+    return Cluster(first, second, len(games), points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +136,8 @@ class Tally:
 def tally(games: Iterable[GameResult], player: str) -> Tally:
     """The counts of `player` over those of `games` that it played."""
     own = [game for game in games if player in (game.white, game.black)]
-    won = [game for game in own if game.score_of(player) == 1]
-    lost = [game for game in own if game.score_of(player) == 0]
+    won = [game for game in own if game.score == (game.white == player)]
+    lost = [game for game in own if game.score == (game.black == player)]
     return Tally(
         games=len(own),
         wins=len(won),

@@ -186,6 +186,16 @@ class TournamentSpec(Part):
         """The agents' names, in their order."""
         return tuple(agent.name for agent in self.agents)
 
+    @property
+    def clocks(self) -> TimeControl | None:
+        """The time control of every game, if there is one."""
+        return None if self.time_control is None else TimeControl.parse(self.time_control, self.charge)
+
+    @property
+    def games_played(self) -> tuple[str, ...]:
+        """The one game that is played."""
+        return (self.game,)
+
     @model_validator(mode="before")
     @classmethod
     def _move_timeout(cls, data: Any) -> Any:
@@ -203,6 +213,8 @@ class TournamentSpec(Part):
             raise ValueError(f"anchor: there is no agent {self.anchor.name!r}; there is {', '.join(names)}")
         if self.game not in game_names():
             raise ValueError(f"game: unknown game {self.game!r}; there is {', '.join(game_names())}")
+        if self.adjudication.syzygy is not None and self.game != "chess":
+            raise ValueError(f"adjudication.syzygy: there are tablebases of chess, not of {self.game}")
         if self.time_control is not None:
             try:
                 TimeControl.parse(self.time_control, self.charge)
@@ -267,6 +279,9 @@ def parse_tournament(text: str, folder: Path) -> TournamentSpec:
         spec = TournamentSpec.model_validate(data)
     except ValidationError as error:
         raise UsageError(sentence(error, TournamentSpec)) from error
+    if (syzygy := spec.adjudication.syzygy) is not None:
+        adjudication = spec.adjudication.model_copy(update={"syzygy": str((folder / syzygy).resolve())})
+        spec = spec.model_copy(update={"adjudication": adjudication})
     if spec.openings.list in ("own", "start"):
         return spec
     openings = spec.openings.model_copy(update={"list": str((folder / spec.openings.list).resolve())})

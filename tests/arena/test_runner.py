@@ -24,8 +24,8 @@ from arena.lineup import Lineup
 from arena.runner import left_to_play, play, resume
 from arena.store.database import Database
 from arena.store.queries import game_detail
-from arena.store.records import NewGame, StoredGame
-from arena.store.runs import load_run
+from arena.store.runs import add_replay, load_run
+from arena.store.stages import last_tries
 from inference.errors import EngineClosedError, EngineFailedError
 from inference.types import ChoiceReply, EngineStats, FinishReason, Reply
 
@@ -341,26 +341,29 @@ async def test_a_finished_run_has_nothing_to_resume(db_path):
         await resume(db=db_path)
 
 
-def stored(index, replay=0, result=None, termination=None, void=False):
-    new = NewGame(index, "w", "b", "chess", 1, 9, "r", replay=replay)
-    return StoredGame(10 * index + replay, new, result, termination, void, ())
+def test_what_is_left_to_play_are_games_without_an_end_and_void_ones_whose_replay_is_now_scheduled(scribe):
+    run = scribe(games=4)
+    first, second, third, _ = (game.game_id for game in run.run.games)
+    run.play_out(first)
+    for crashed in (second, third):
+        run.start(crashed)
+        run.write(run.ended(crashed, "*", "crash", void=True))
+    add_replay(run.db, second)
+    left = left_to_play(run.db, last_tries(run.db, run.run.run_id))
+    tries = {game.game_id: (game.new.index, game.new.replay) for game in load_run(run.db, run.run.run_id).games}
+    assert [tries[game_id] for game_id in left] == [(1, 1), (2, 1), (3, 0)]
+    assert left == left_to_play(run.db, last_tries(run.db, run.run.run_id))
 
 
-def test_what_is_left_to_play_are_games_without_an_end_and_void_ones_without_their_replay():
-    games = [
-        stored(5),
-        stored(0, result="1-0", termination="checkmate"),
-        stored(1),
-        stored(2, result="*", termination="crash", void=True),
-        stored(3, result="*", termination="crash", void=True),
-        stored(3, 1),
-        stored(4, 2, result="*", termination="infrastructure", void=True),
-        stored(4, 1, result="*", termination="infrastructure", void=True),
-        stored(6, 2, result="0-1", termination="crash"),
-    ]
-    unfinished, lost = left_to_play(games)
-    assert [(game.new.index, game.new.replay) for game in unfinished] == [(1, 0), (3, 1), (5, 0)]
-    assert [(game.new.index, game.new.replay) for game in lost] == [(2, 0)]
+def test_what_was_played_three_times_is_not_played_again(scribe):
+    run = scribe()
+    game_id = run.run.games[0].game_id
+    for _ in range(2):
+        game_id = add_replay(run.db, game_id).game_id
+    run.run = load_run(run.db, run.run.run_id)
+    run.start(game_id)
+    run.write(run.ended(game_id, "*", "infrastructure", void=True))
+    assert left_to_play(run.db, last_tries(run.db, run.run.run_id)) == []
 
 
 class FakeEngine:
