@@ -148,7 +148,7 @@ def _judgement(judge: str, move: str, before: AssessmentRow, after: AssessmentRo
 
 
 def judged_play(session: Session, run_id: int) -> dict[JudgeName, dict[int, JudgedPlay]]:
-    """For each judge that assessed games of the run: play by agent id. Void games and the moves of openings are left out."""
+    """For each judge that assessed games of the run: play by agent id, without void games and moves of openings."""
     before, after = aliased(AssessmentRow), aliased(AssessmentRow)
     agrees = MoveRow.move == before.best
     loss = _capped_sql(before.score) - _capped_sql(-after.score)
