@@ -15,7 +15,8 @@ from agents.uci.settings import DEFAULT_NODES, UciSettings
 _PREFIX = "option."
 
 
-def _settings(spec: AgentSpec) -> UciSettings:
+def uci_settings(spec: AgentSpec) -> UciSettings:
+    """How a `uci` spec wants its engine used. Raises AgentSpecError."""
     own = {key: value for key, value in spec.settings.items() if key != "args" and not key.startswith(_PREFIX)}
     options = {key.removeprefix(_PREFIX): str(value) for key, value in spec.settings.items() if key.startswith(_PREFIX)}
     try:
@@ -26,17 +27,21 @@ def _settings(spec: AgentSpec) -> UciSettings:
 
 def _in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {"args": spec.settings["args"]} if "args" in spec.settings else {}
-    return {"engine": spec.target} | arguments | _settings(spec).in_force()
+    return {"engine": spec.target} | arguments | uci_settings(spec).in_force()
+
+
+def uci_command(spec: AgentSpec) -> list[str]:
+    """The program of a `uci` spec and its arguments. Raises AgentSpecError."""
+    assert spec.target is not None
+    try:
+        return [spec.target, *shlex.split(str(spec.settings.get("args", "")))]
+    except ValueError as error:
+        raise AgentSpecError(f"args={spec.settings['args']}: {error}") from error
 
 
 def _build(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
-    assert spec.target is not None
     try:
-        arguments = shlex.split(str(spec.settings.get("args", "")))
-    except ValueError as error:
-        raise AgentSpecError(f"args={spec.settings['args']}: {error}") from error
-    try:
-        return UciAgent(name, [spec.target, *arguments], context.games, _settings(spec), context.uci_engines)
+        return UciAgent(name, uci_command(spec), context.games, uci_settings(spec), context.uci_engines)
     except EngineNotFoundError as error:
         raise AgentSpecError(str(error)) from error
 

@@ -27,10 +27,10 @@ class EnginePool:
 
     def __init__(self, at_once: int | None = None, kept: int = KEPT, launch: Launch | None = None) -> None:
         """`at_once` None: one for each processor, since more would only slow each other down."""
-        self._at_once = at_once or os.cpu_count() or 1
-        self._kept = max(kept, self._at_once)
+        self.at_once = at_once or os.cpu_count() or 1
+        self._kept = max(kept, self.at_once)
         self._launch = launch or launch_engine
-        self._turns = asyncio.Semaphore(self._at_once)
+        self._turns = asyncio.Semaphore(self.at_once)
         self._idle: list[tuple[Setup, EngineProcess]] = []  # the one that has been idle longest comes first
         self._lent = 0
         self._users = 0

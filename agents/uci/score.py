@@ -35,6 +35,8 @@ def read_score(line: str) -> int | None:
 
 
 def score_text(score: int) -> str:
-    """As people write it: `+0.35`, `-1.20`, `#5`, `#-3`."""
+    """As people write it: `+0.35`, `-1.20`, `#5`, `#-3`; `won` or `lost` where the game is over."""
     mate = mate_in(score)
-    return f"{score / 100:+.2f}" if mate is None else f"#{mate}"
+    if mate is None:
+        return f"{score / 100:+.2f}"
+    return f"#{mate}" if mate else "won" if score > 0 else "lost"

@@ -29,6 +29,8 @@ COMMANDS = {
     "tournament": "Play tournaments from a spec: run, resume, standings.",
     "games": "List recorded games.",
     "show": "Show a recorded game: board, moves, how each was chosen.",
+    "analyse": "Have a UCI engine judge recorded games, off the clock.",
+    "report": "Write the report of a recorded run: one HTML page, Markdown, CSV, JSON.",
     "export": "Write recorded games to a file (PGN, .gib, JSON lines).",
     "import": "Record the games of a file (PGN, .gib).",
     "position": "Show a position: board, legal moves, outcome; draw it as SVG.",

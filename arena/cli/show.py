@@ -52,6 +52,7 @@ def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
     click.echo(f"\n{position.text()}\n\nAfter ply {shown}: {position.fen}")
     if ply is None:
         _print_moves(detail)
+        _print_judgements(detail)
     elif ply > 0:
         _print_move(detail.moves[ply - 1])
     if shown == detail.plies:
@@ -146,6 +147,29 @@ def _print_moves(detail: GameDetail) -> None:
             _print_attempts(f"Ply {move.ply}, {move.agent}:", move.attempts, MAX_TEXT)
 
 
+def _print_judgements(detail: GameDetail) -> None:
+    """What each judge makes of the moves: its own choice, the score after the move for the mover, what it lost."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from agents.uci.score import score_text
+
+    for judge in dict.fromkeys(one.judge for move in detail.moves for one in move.judgements):
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for heading in ("ply", "move", "best", "score", "loss"):
+            table.add_column(heading, justify="left" if heading in ("move", "best") else "right")
+        for move in detail.moves:
+            for one in move.judgements:
+                if one.judge == judge:
+                    best = "same" if one.agrees else one.best or ""
+                    cells = (Text(printable(best)), score_text(one.after), str(one.loss) if one.loss else "")
+                    table.add_row(str(move.ply), Text(printable(move.san)), *cells)
+        click.echo(
+            "\n" + printable(f"Judged by {judge}; the score is the mover's after the move, the loss in centipawns:")
+        )
+        console().print(table)
+
+
 def _movetext(detail: GameDetail) -> str:
     """The moves in native notation with their numbers: `1. e4 e5 2. Nf3`, `1... e5 2. Nf3`."""
     start = (detail.initial_fen or "").split()
@@ -194,6 +218,8 @@ def _side_to_move(detail: GameDetail) -> Side:
 
 
 def _print_move(move: MoveDetail) -> None:
+    from agents.uci.score import score_text
+
     clock = f", clock {move.clock_ms / 1000:.1f} s" if move.clock_ms is not None else ""
     click.echo()
     click.echo(
@@ -202,6 +228,9 @@ def _print_move(move: MoveDetail) -> None:
             f"probability {_probability(move) or 'not known'}{clock}"
         )
     )
+    for one in move.judgements:
+        choice = "plays the same" if one.agrees else f"plays {one.best}, loss {one.loss} centipawns"
+        click.echo(printable(f"{one.judge} {choice}; {score_text(one.score)} before, {score_text(one.after)} after"))
     if move.policy == IMPORTED:
         return
     click.echo(

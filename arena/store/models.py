@@ -187,6 +187,30 @@ class AttemptRow(Base):
     at: Mapped[datetime]
 
 
+class JudgeRow(Base):
+    """An engine that assessed positions: the spec it was named by, and what it calls itself."""
+
+    __tablename__ = "judges"
+    __table_args__ = (Unique("spec", "version"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    spec: Mapped[str]
+    version: Mapped[str]
+
+
+class AssessmentRow(Base):
+    """What a judge thinks of a game's position after `ply` plies: its best move (None: the game is over there) and the
+    score for the side to move, on the scale of `agents.uci.score`."""
+
+    __tablename__ = "assessments"
+
+    game_id: Mapped[int] = mapped_column(ForeignKey("games.id"), primary_key=True)
+    judge_id: Mapped[int] = mapped_column(ForeignKey("judges.id"), primary_key=True)
+    ply: Mapped[int] = mapped_column(primary_key=True)
+    best: Mapped[str | None]
+    score: Mapped[int]
+
+
 class EngineSampleRow(Base):
     """The engine's figures at one moment of a run."""
 

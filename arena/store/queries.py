@@ -12,6 +12,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased
 
 from arena.errors import UsageError
+from arena.store.assessments import Judgement, judgements
 from arena.store.database import Database
 from arena.store.models import AgentRow, AttemptRow, GameRow, MoveRow, RunRow
 from arena.store.runs import find_run
@@ -90,7 +91,7 @@ class AttemptDetail:
 
 @dataclass(frozen=True, slots=True)
 class MoveDetail:
-    """A ply with what it cost; times are milliseconds."""
+    """A ply with what it cost, and what judges think of it, if there were any; times are milliseconds."""
 
     ply: int
     agent: str
@@ -114,6 +115,7 @@ class MoveDetail:
     clock_ms: float | None
     played_at: datetime
     attempts: tuple[AttemptDetail, ...]
+    judgements: tuple[Judgement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,10 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
         attempts = _attempts(session, game_id)
         names = {white.id: white.name, black.id: black.name}
         rows = session.scalars(select(MoveRow).where(MoveRow.game_id == game_id).order_by(MoveRow.ply))
-        moves = tuple(_move(row, names[row.agent_id], tuple(attempts[row.ply])) for row in rows)
+        judged = judgements(session, game_id)
+        moves = tuple(
+            _move(row, names[row.agent_id], tuple(attempts[row.ply]), judged.get(row.ply, ())) for row in rows
+        )
         asked = run.config.get("spec", run.config)  # of a tournament, or what `arena play` was asked
         return GameDetail(
             **_line(game, run, white, black),
@@ -264,9 +269,9 @@ def _line(game: GameRow, run: RunRow, white: AgentRow, black: AgentRow) -> dict[
     }
 
 
-def _move(row: MoveRow, agent: str, attempts: tuple[AttemptDetail, ...]) -> MoveDetail:
-    same = {field.name for field in fields(MoveDetail)} - {"agent", "attempts"}
-    return MoveDetail(agent=agent, attempts=attempts, **{name: getattr(row, name) for name in same})
+def _move(row: MoveRow, agent: str, attempts: tuple[AttemptDetail, ...], judged: tuple[Judgement, ...]) -> MoveDetail:
+    same = {field.name for field in fields(MoveDetail)} - {"agent", "attempts", "judgements"}
+    return MoveDetail(agent=agent, attempts=attempts, judgements=judged, **{name: getattr(row, name) for name in same})
 
 
 def _attempts(session: Session, game_id: int) -> defaultdict[int, list[AttemptDetail]]:

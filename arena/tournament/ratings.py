@@ -87,7 +87,15 @@ def _rate_pool(players: Sequence[str], units: Sequence[Cluster], anchor: Anchor 
             bounds = _bounds(group, units, known, sign)
             known |= bounds
             ratings += [_bounded(player, bounds.get(player), sign) for player in group]
-    return Pool(tuple(sorted(ratings, key=_rank, reverse=True)), mine)
+    place = {player: -number for number, group in enumerate(order) for player in group}
+    middle = place[core[0]]
+
+    def rank(rating: Rating) -> tuple[int, float]:
+        """Those above the core, the core, those below: a bound from above may be higher than what it is below."""
+        at = place[rating.player]
+        return (at > middle) - (at < middle), _known(rating)
+
+    return Pool(tuple(sorted(ratings, key=rank, reverse=True)), mine)
 
 
 def _rate_core(players: Sequence[str], units: Sequence[Cluster], anchor: Anchor | None) -> list[Rating]:
@@ -140,7 +148,7 @@ def _bounded(player: str, bound: float | None, sign: int) -> Rating:
     return Rating(player, Estimate(None, bound, None) if sign > 0 else Estimate(None, None, bound))
 
 
-def _rank(rating: Rating) -> float:
+def _known(rating: Rating) -> float:
     estimate = rating.elo
     known = [value for value in (estimate.value, estimate.low, estimate.high) if value is not None]
     return known[0] if known else -math.inf

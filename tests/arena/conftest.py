@@ -112,14 +112,15 @@ class Scribe:
         self.write(self.ended(game_id, result, termination, **fields))
 
 
-def new_run(games=1, **fields) -> NewRun:
-    """A run of `games` games between alice and bob, who swap colours."""
+def new_run(games=1, schedule=None, **fields) -> NewRun:
+    """A run of `games` games between alice and bob, who swap colours; or of the games of `schedule`."""
     players = [("alice", "bob") if index % 2 == 0 else ("bob", "alice") for index in range(games)]
     defaults = {
         "config": {"games": games},
         "seed": 7,
         "agents": (NewAgent("alice", "llm", {"temperature": 0.7}), NewAgent("bob", "random")),
-        "games": tuple(
+        "games": schedule
+        or tuple(
             NewGame(index, white, black, "chess", 100 + index, 200, "threefold", pair=index // 2)
             for index, (white, black) in enumerate(players)
         ),

@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "Play a tournament, or go on with it.",
     "resume": "Go on with a recorded tournament.",
     "standings": "Show the table, while games are played and after.",
+    "report": "Write the report: one HTML page, Markdown, CSV, JSON.",
 }
 """Each lives in the module of its name beside this one, as `command`."""
 

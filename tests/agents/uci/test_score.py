@@ -35,6 +35,6 @@ def test_centipawns_are_no_mates():
 
 
 def test_scores_as_people_write_them():
-    assert [score_text(score) for score in (35, -120, 0, MATE - 5, 3 - MATE)] == [
-        "+0.35", "-1.20", "+0.00", "#5", "#-3"
+    assert [score_text(score) for score in (35, -120, 0, MATE - 5, 3 - MATE, MATE, -MATE)] == [
+        "+0.35", "-1.20", "+0.00", "#5", "#-3", "won", "lost"
     ]  # fmt: skip
