@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from arena.cli.logs import log_options
 from arena.cli.options import db_option, game_id
 from arena.cli.whole_file import whole_file
 from arena.errors import ArenaError, UnfitError, UsageError
+from arena.formats import Look, writer
 
 if TYPE_CHECKING:
     from arena.store.database import Database
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 FORMS = ("--pgn", "--gib", "--jsonl", "--text", "--html", "--svg", "--gif", "--site")
 ONE_GAME = ("html", "svg", "gif")
 """Formats of which a file holds one game."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How pictures and text boards are drawn; `ply` None is the last one."""
-
-    ply: int | None
-    flip: bool
-    faces: Faces | None
 
 
 @click.command("export")
@@ -83,7 +74,7 @@ def command(
             return
         if form in ONE_GAME and len(chosen) > 1:
             raise UsageError(f"--{form} writes one game a file, not {len(chosen)}: name one, or use --site DIR for all")
-        texts = _texts(database, chosen, _writer(str(form), Look(ply, flip, pieces)), left_out)
+        texts = _texts(database, chosen, writer(str(form), Look(ply, flip, pieces)), left_out)
         between = b"" if form == "jsonl" else b"\n"
         if output is None or output == "-":
             _write_to_screen(texts, between)
@@ -149,52 +140,6 @@ def _texts(
         raise left_out[0]
 
 
-def _writer(form: str, look: Look) -> Callable[[GameDetail], bytes]:
-    match form:
-        case "pgn":
-            from arena.pgn import to_pgn
-
-            return lambda detail: to_pgn(detail).encode()
-        case "gib":
-            from arena.gib import to_gib
-
-            return lambda detail: to_gib(detail).encode()
-        case "jsonl":
-            from arena.jsonl import to_jsonl
-
-            return lambda detail: to_jsonl(detail).encode()
-        case _:
-            return lambda detail: _shown(form, detail, look)
-
-
-def _shown(form: str, detail: GameDetail, look: Look) -> bytes:
-    """The game as one of the formats for people. Raises UsageError, StoreError."""
-    from arena.replay.viewmodel import replay_of
-
-    replay = replay_of(detail)
-    match form:
-        case "text":
-            from arena.replay.text import replay_text
-
-            return replay_text(replay, faces=look.faces or "letters", flip=look.flip).encode()
-        case "html":
-            from arena.replay.pages import replay_page
-            from arena.replay.saved import saved_file
-
-            return replay_page(replay, saved=dict([saved_file(detail, replay)])).encode()
-        case "svg":
-            from arena.replay.pictures import ply_svg
-
-            shown = replay.last if look.ply is None else look.ply
-            if shown > replay.last:
-                raise UsageError(f"game {detail.game_id} has plies 0 to {replay.last}, not {shown}")
-            return ply_svg(replay, shown, flip=look.flip, faces=look.faces or "hanja").encode()
-        case _:
-            from arena.replay.gif import replay_gif
-
-            return replay_gif(replay, flip=look.flip, faces=look.faces or "hanja")
-
-
 def _write_site(database: Database, games: list[int], folder: Path, run: str | None) -> None:
     """Raises UsageError if the folder holds something, ArenaError for what the disk says."""
     from arena.replay.site import INDEX, site_pages
@@ -217,6 +162,6 @@ def _write_to_screen(texts: Iterable[bytes], between: bytes) -> None:
     """Bytes of a GIF go to stdout as they are, text in the encoding of the screen."""
     for count, text in enumerate(texts):
         if text.startswith(b"GIF"):
-            click.get_binary_stream("stdout").write(text)
+            sys.stdout.buffer.write(text)
         else:
             sys.stdout.write(((between if count else b"") + text).decode())

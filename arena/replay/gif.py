@@ -40,12 +40,14 @@ def replay_gif(replay: Replay, *, flip: bool = False, faces: Faces = "hanja") ->
     except ModuleNotFoundError as error:
         raise UsageError("animated GIFs need more packages: pip install 'arena-llm[gif]'") from error
     painter = _Painter(replay, flip, faces)
-    # One palette for all, so that a frame stores only what it changes. The last ply has no more colours than the first.
-    palette = painter.frame(replay.plies[-1]).quantize(COLORS)
-    frames = [
-        painter.frame(ply).quantize(palette=palette, dither=Image.Dither.NONE)
-        for ply in replay.plies
-    ]  # fmt: skip
+    frames = [painter.frame(ply) for ply in replay.plies]
+    # One palette for all, so that a frame stores only what it changes: of two that have all the colours between them.
+    checked = next((ply.ply for ply in replay.plies if ply.check is not None), 0)
+    sample = Image.new("RGB", (frames[0].width, 2 * frames[0].height))
+    sample.paste(frames[-1])
+    sample.paste(frames[checked], (0, frames[0].height))
+    palette = sample.quantize(COLORS)
+    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     times = [MOVE_MS] * (len(frames) - 1) + [LAST_MS]
     whole = io.BytesIO()
     frames[0].save(whole, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0)
