@@ -48,12 +48,9 @@ class MoveList(DataTable[Text], can_focus=False):
             self._cell_of[ply.ply] = where
 
     def mark(self, ply: int) -> None:
-        """Makes `ply` the current one; the start has no cell."""
-        self.show_cursor = ply in self._cell_of
-        if ply in self._cell_of:
-            self.move_cursor(row=self._cell_of[ply].row, column=self._cell_of[ply].column, scroll=True)
-        else:
-            self.scroll_home(animate=False)
+        """Makes `ply` the current one; the start is the first number."""
+        where = self._cell_of.get(ply, Coordinate(0, 0))
+        self.move_cursor(row=where.row, column=where.column, scroll=True)
 
     def on_data_table_cell_selected(self, event: DataTable.CellSelected) -> None:
         event.stop()

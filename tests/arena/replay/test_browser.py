@@ -14,27 +14,30 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 
 @pytest.fixture(scope="module")
-def browser():
+def tab():
+    """A tab of a browser, and what went wrong in it."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    faults = []
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser, tmp_path):
-    """Opens the page of a game from a file. Fails the test if the page reports an error or loads anything else."""
-    faults = []
-
-    def opened(detail, width=1200, **options):
-        file = tmp_path / "game.html"
-        file.write_text(replay_page(replay_of(detail), saved={"game-7.pgn": "1. e4"}), encoding="utf-8")
-        page = browser.new_page(viewport={"width": width, "height": 850}, **options)
+        page = browser.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: message.type == "error" and faults.append(message.text))
         page.on("dialog", lambda dialog: faults.append(dialog.message))
         page.on("request", lambda request: request.url.startswith("http") and faults.append(request.url))
+        yield page, faults
+        browser.close()
+
+
+@pytest.fixture
+def visit(tab, tmp_path):
+    """Opens the page of a game from a file. Fails the test if the page reports an error or loads anything else."""
+    page, faults = tab
+
+    def opened(detail, width=1200):
+        file = tmp_path / "game.html"
+        file.write_text(replay_page(replay_of(detail), saved={"game-7.pgn": "1. e4"}), encoding="utf-8")
+        page.set_viewport_size({"width": width, "height": 850})
         page.goto(file.as_uri())
         return page
 
@@ -69,7 +72,7 @@ def test_space_plays_to_the_end_and_plus_makes_it_faster(visit, scholars_mate):
     for key in ("+", "+", "+", "+", "Space"):
         page.keyboard.press(key)
     assert page.locator(".speed").inner_text() == "fixed × 16"
-    page.wait_for_function("document.querySelector('[aria-current]')?.dataset.ply === '7'")
+    page.locator("[data-ply='7'][aria-current]").wait_for()
 
 
 def test_f_turns_the_board(visit, scholars_mate):
@@ -84,7 +87,7 @@ def test_f_turns_the_board(visit, scholars_mate):
 def test_what_agents_wrote_is_text(visit, scholars_mate):
     page = visit(scholars_mate)
     page.evaluate("location.hash = '#4'")
-    page.wait_for_function("document.querySelector('[aria-current]')?.dataset.ply === '4'")
+    page.locator("[data-ply='4'][aria-current]").wait_for()
     said = page.locator(".attempt pre").inner_text()
     assert said.startswith("</script><script>alert(1)</script>")
     assert said.endswith("x" * 10_000)
@@ -105,7 +108,7 @@ def test_janggi_shows_all_pieces_and_other_faces(visit, game):
     assert board.locator("text", has_text="楚").count() == 1
     page.keyboard.press("t")
     assert board.locator("text", has_text="초").count() == 1
-    assert len(board.evaluate("(svg) => [...svg.children]")) == 1 + 32
+    assert board.evaluate("(svg) => svg.children.length") == 1 + 2 + 32  # the board, two marks, the pieces
 
 
 def test_more_moves_are_followed_only_from_the_end(visit, game):
@@ -138,7 +141,8 @@ def test_e_saves_the_game(visit, scholars_mate):
 
 
 def test_dark_and_light(visit, scholars_mate):
-    page = visit(scholars_mate, color_scheme="dark")
+    page = visit(scholars_mate)
+    page.emulate_media(color_scheme="dark")
     colour = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(colour)
     page.keyboard.press("m")
