@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.text import Text
+from textual import events
 from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
@@ -52,8 +53,9 @@ class MoveList(DataTable[Text], can_focus=False):
         where = self._cell_of.get(ply, Coordinate(0, 0))
         self.move_cursor(row=where.row, column=where.column, scroll=True)
 
-    def on_data_table_cell_selected(self, event: DataTable.CellSelected) -> None:
-        event.stop()
+    def on_click(self, event: events.Click) -> None:
+        """The table itself would wait for a second click."""
+        clicked = (event.style.meta.get("row"), event.style.meta.get("column"))
         for ply, where in self._cell_of.items():
-            if where == event.coordinate:
+            if where == clicked:
                 self.post_message(PlyChosen(ply))
