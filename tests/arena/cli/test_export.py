@@ -84,7 +84,7 @@ def test_link_keeps_pointing_at_the_file(four, arena, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        ((), 2, "say which format to write: --pgn, --gib or --jsonl"),
+        ((), 2, "say which format to write: --pgn, --gib, --jsonl, --text, --html, --svg, --gif or --site DIR"),
         (("--pgn", "--run", "mine", 1), 2, "name games or a run, not both"),
         (("--pgn", "--run", "yours"), 2, "there is no run yours; the latest are 1 (mine)"),
         (("--pgn", "-o", "/nowhere/at/all.pgn"), 1, "cannot write /nowhere/at/all.pgn: No such file or directory"),
@@ -130,3 +130,56 @@ def test_nothing_that_fits_is_an_error(four, arena):
 
 def test_only_one_format_is_taken(four, arena):
     assert arena("export", "--pgn", "--gib", 1)[0] == 2
+
+
+def test_page_of_one_game_goes_to_a_file(four, arena, tmp_path):
+    target = tmp_path / "game.html"
+    assert arena("export", 1, "--html", "-o", target) == (0, "", f"1 game written to {target}\n")
+    assert target.read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_board_after_a_ply_is_a_picture(four, arena):
+    code, out, _ = arena("export", 1, "--svg", "--ply", 1)
+    assert (code, out[:4]) == (0, "<svg")
+    assert out != arena("export", 1, "--svg")[1]
+
+
+def test_animation_has_a_frame_for_every_ply(four, arena, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="needs the extra gif")
+    target = tmp_path / "game.gif"
+    assert arena("export", 1, "--gif", "-o", target)[0] == 0
+    with image.open(target) as picture:
+        assert (picture.n_frames, picture.size) == (5, (480, 540))
+
+
+def test_text_says_who_won_and_how(four, arena):
+    out = arena("export", 1, "--text")[1]
+    assert "1. f3 e5 2. g4 Qh4# 0-1" in out
+    assert "Black wins by checkmate." in out
+
+
+def test_site_has_a_page_for_every_game(four, arena, tmp_path):
+    folder = tmp_path / "site"
+    assert arena("export", "--site", folder)[0] == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["game-1.html", "game-2.html", "game-3.html", "index.html"]
+    code, _, err = arena("export", "--site", folder)
+    assert (code, "not empty" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("1", "--svg", "--ply", "9"), "game 1 has plies 0 to 4, not 9"),
+        (("1", "--pgn", "--ply", "2"), "--ply 2 goes with --svg only"),
+        (("--html",), "--html writes one game a file, not 3: name one, or use --site DIR for all"),
+        (("1", "--gif"), "a GIF is no text for a screen: name a file with -o FILE, or -o - for a pipe"),
+        (("--site", "x", "--pgn"), "--site x writes pages into a folder: leave out --pgn"),
+    ],
+)
+def test_pictures_and_pages_say_what_they_need(four, arena, args, message):
+    assert arena("export", *args) == (2, "", f"arena: {message}\n")
+
+
+def test_viewer_needs_a_terminal(four, arena):
+    code, _, err = arena("replay", 1)
+    assert (code, "needs a terminal" in err) == (2, True)
