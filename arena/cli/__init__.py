@@ -28,6 +28,7 @@ COMMANDS = {
     "play": "Play games between agents, live on the screen.",
     "games": "List recorded games.",
     "show": "Show a recorded game: board, moves, how each was chosen.",
+    "web": "Serve the record to a browser: replays, live boards, charts.",
     "export": "Write recorded games to a file (PGN, .gib, JSON lines).",
     "import": "Record the games of a file (PGN, .gib).",
     "position": "Show a position: board, legal moves, outcome; draw it as SVG.",
