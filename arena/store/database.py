@@ -84,7 +84,9 @@ class Database:
                 if found is None:
                     raise StoreError("it is empty; `arena play` makes a record")
                 if found != HEAD:
-                    raise StoreError(f"its tables are of an older version ({found}): `arena games` brings them up to date")
+                    raise StoreError(
+                        f"its tables are of an older version ({found}): `arena games` brings them up to date"
+                    )
         except BaseException:
             database.close()
             raise

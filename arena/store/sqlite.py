@@ -24,7 +24,9 @@ def sqlite_engine(path: Path, *, create: bool, read_only: bool = False) -> Engin
     Transactions begin as `BEGIN`, or as `BEGIN IMMEDIATE` on a connection with the execution option `writes`:
     a writer waits for its turn at the start, and never fails half way because a reader became a writer.
     """
-    engine = create_engine("sqlite://", creator=_connector(path, create=create, read_only=read_only), poolclass=QueuePool)
+    engine = create_engine(
+        "sqlite://", creator=_connector(path, create=create, read_only=read_only), poolclass=QueuePool
+    )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

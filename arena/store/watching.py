@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Integer, func, select, true
+from sqlalchemy import ColumnElement, Integer, func, select, true
 from sqlalchemy.orm import Session, aliased
 
 from arena.errors import UsageError
 from arena.store.database import Database
-from arena.store.models import AgentRow, EngineSampleRow, GameRow, MoveRow, RunRow
+from arena.store.models import AgentRow, EngineSampleRow, GameRow, MoveRow
 from arena.store.queries import RunLine
 from arena.store.runs import find_run
 from games.base import Side
@@ -53,6 +53,18 @@ class EngineSample:
 
     at: datetime
     figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedGame:
+    """What a table needs to know of a game that counts; `pair` is its own number within the run."""
+
+    white: str
+    black: str
+    result: str
+    termination: str
+    pair: int | None
+    duplicate: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +169,40 @@ def choices(db: Database, *, most: int) -> Choices:
         )
 
 
-def latest_run(db: Database) -> int | None:
-    """The newest run's number, None in an empty record."""
+def finished_games(db: Database, run: int | str) -> tuple[list[str], list[FinishedGame]]:
+    """The agents of a run, and its games that count. Raises UsageError for an unknown run."""
+    white, black = aliased(AgentRow), aliased(AgentRow)
     with db.reading() as session:
-        return session.scalar(select(func.max(RunRow.id)))
+        run_id = find_run(session, run).id
+        names = session.scalars(select(AgentRow.name).where(AgentRow.run_id == run_id).order_by(AgentRow.id)).all()
+        rows = session.execute(
+            select(
+                white.name,
+                black.name,
+                GameRow.result,
+                GameRow.termination,
+                GameRow.pair,
+                GameRow.duplicate_of.is_not(None),
+            )
+            .join(white, white.id == GameRow.white_id)
+            .join(black, black.id == GameRow.black_id)
+            .where(GameRow.run_id == run_id, GameRow.status == "finished", GameRow.result != "*")
+            .order_by(GameRow.id)
+        )
+        return list(names), [
+            FinishedGame(first, second, result or "", termination or "", pair, duplicate)
+            for first, second, result, termination, pair, duplicate in rows
+        ]
 
 
-def _boards(session: Session, *where: object) -> list[Board]:
+def _boards(session: Session, *where: ColumnElement[bool]) -> list[Board]:
     white, black = aliased(AgentRow), aliased(AgentRow)
     query = (
         select(GameRow, white.name, black.name, MoveRow)
         .join(white, white.id == GameRow.white_id)
         .join(black, black.id == GameRow.black_id)
         .outerjoin(MoveRow, (MoveRow.game_id == GameRow.id) & (MoveRow.ply == GameRow.plies))
-        .where(*where)  # type: ignore[arg-type]
+        .where(*where)
         .order_by(GameRow.id)
     )
     return [_board(*row) for row in session.execute(query)]
@@ -188,8 +220,8 @@ def _board(game: GameRow, white: str, black: str, move: MoveRow | None) -> Board
         void=game.void,
         plies=game.plies,
         fen=(game.initial_fen or game.start_fen) if move is None else move.fen,
-        move=move and move.move,
-        san=move and move.san,
+        move=None if move is None else move.move,
+        san=None if move is None else move.san,
         side=None if move is None else "first" if move.side == "first" else "second",
-        clock_ms=move and move.clock_ms,
+        clock_ms=None if move is None else move.clock_ms,
     )

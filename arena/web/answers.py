@@ -14,6 +14,9 @@ from starlette.responses import HTMLResponse
 
 from arena.errors import ArenaError, UsageError
 from arena.printable import printable, shortened
+from arena.replay.result import Ended, result_words
+from games import get_game
+from games.base import UnknownGameError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -90,6 +93,14 @@ def run_of(request: Request) -> int | str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given, re.ASCII):
         raise HTTPException(404)
     return number_of(request, "run") if given.isdecimal() else given
+
+
+def ending(game: Ended, rules: str) -> str:
+    """How a game of those rules stands or ended, in words; by its name where the rules are not installed."""
+    try:
+        return result_words(game, get_game(rules).sides)
+    except UnknownGameError:
+        return game.termination or game.status
 
 
 def _moment(at: datetime | None) -> str:

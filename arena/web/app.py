@@ -41,6 +41,7 @@ def create_app(
         Route("/runs/{run}", pages.run),
         Route("/runs/{run}/live", pages.live),
         Route("/runs/{run}/live/events", streams.run),
+        Route("/runs/{run}/standings", pages.standings),
         Route("/runs/{run}/engine", pages.engine),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]

@@ -91,7 +91,7 @@ def _is_port(text: str) -> bool:
 
 
 def names_of(host: str) -> frozenset[str] | None:
-    """The names by which a server bound to the address `host` may be called: on loopback those of loopback, else any."""
+    """The names by which a server that listens at `host` may be called: on loopback those of loopback, else any."""
     try:
         loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:

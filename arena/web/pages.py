@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from arena.errors import StoreError, UsageError
-from arena.replay.result import result_words
 from arena.replay.viewmodel import replay_json, replay_of
-from arena.store.queries import GameLine, game_detail, list_games, list_runs, run_summary
-from arena.store.watching import Board, boards, choices, engine_samples, picture, run_line
-from arena.web.answers import number_of, page, run_of
+from arena.store.queries import game_detail, list_games, list_runs, run_summary
+from arena.store.watching import boards, choices, engine_samples, picture, run_line
+from arena.web.answers import ending, number_of, page, run_of
 from arena.web.charts import HEIGHT, LEFT, RIGHT, WIDTH, engine_charts
+from arena.web.standings import standings
 from arena.web.stream import ENDED_SHOWN, board_json
 from games import get_game
 from games.base import InvalidPositionError, UnknownGameError
@@ -58,7 +58,7 @@ class Pages:
             runs = list_runs(db)[:MAX_CHOICES]
             try:
                 given = {name: value or None for name, value in filters.items()}
-                found = list_games(db, **given, before=before, limit=GAMES_A_PAGE + 1)  # type: ignore[arg-type]
+                found = list_games(db, **given, before=before, limit=GAMES_A_PAGE + 1)
             except UsageError as error:
                 problem = str(error)
         shown = found[:GAMES_A_PAGE]
@@ -67,7 +67,7 @@ class Pages:
             request,
             "games.html",
             404 if problem else 200,
-            games=[(game, _ending(game)) for game in shown],
+            games=[(game, ending(game, game.game)) for game in shown],
             filters=filters,
             known=known,
             runs=runs,
@@ -88,7 +88,7 @@ class Pages:
             "run.html",
             run=run,
             summary=summary,
-            games=[(game, _ending(game)) for game in shown],
+            games=[(game, ending(game, game.game)) for game in shown],
             more=f"/games?run={run.run_id}&before={shown[-1].game_id}" if len(games) > len(shown) else None,
         )
 
@@ -97,6 +97,13 @@ class Pages:
             run = run_line(db, run_of(request))
             shown = boards(db, run.run_id, ended=ENDED_SHOWN)
         return page(request, "live.html", run=run, boards=[board_json(board) for board in shown])
+
+    def standings(self, request: Request) -> Response:
+        with_forfeits = request.query_params.get("forfeits") != "0"
+        with self._record.reading() as db:
+            run = run_line(db, run_of(request))
+            table = standings(db, run.run_id, with_forfeits=with_forfeits)
+        return page(request, "standings.html", run=run, table=table, with_forfeits=with_forfeits)
 
     def engine(self, request: Request) -> Response:
         with self._record.reading() as db:
@@ -145,11 +152,3 @@ class Pages:
 def _before(request: Request) -> int | None:
     asked = request.query_params.get("before", "")
     return number_of(request, "before", asked) if asked else None
-
-
-def _ending(game: GameLine | Board) -> str:
-    try:
-        return result_words(game, get_game(game.game).sides)  # type: ignore[arg-type]
-    except UnknownGameError:
-        return game.termination or game.status
-

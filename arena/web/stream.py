@@ -18,11 +18,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from arena.errors import StoreError, UsageError
 from arena.printable import printable
-from arena.replay.result import result_words
 from arena.store.watching import Board, board, boards, run_line
-from arena.web.answers import number_of, run_of
-from games import get_game
-from games.base import UnknownGameError
+from arena.web.answers import ending, number_of, run_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -115,7 +112,7 @@ def board_json(shown: Board) -> State:
         "playing": shown.status != "finished",
         "picture": f"/games/{shown.game_id}/board.svg?ply={shown.plies}" if shown.fen else None,
         "last": f"{shown.plies}. {shown.san}" if shown.san else "",
-        "ending": _ending(shown),
+        "ending": ending(shown, shown.game) if shown.status == "finished" else "",
         "words": _words(shown),
     }
 
@@ -126,15 +123,6 @@ def _words(shown: Board) -> str:
         return f"{shown.game} board at the start"
     mover = shown.white if shown.side == "first" else shown.black
     return printable(f"{shown.game} board after ply {shown.plies}: {mover[:40]} played {shown.san}")
-
-
-def _ending(shown: Board) -> str:
-    if shown.status != "finished":
-        return ""
-    try:
-        return result_words(shown, get_game(shown.game).sides)
-    except UnknownGameError:
-        return shown.termination or "finished"
 
 
 def _changes(before: State, after: State) -> State:
