@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import chess
 import chess.svg
 
 from games.base import Side
-from games.pictures import Paint
+from games.pictures import BoardArt, Paint
 
 COLORS = {
     "square light": "#f0d9b5",
@@ -28,6 +31,52 @@ def chess_svg(fen: str, *, last_move: str | None = None, flip: bool = False, siz
         size=size,
         colors=COLORS,
     )
+
+
+SQUARE, MARGIN = 45, 20
+"""As the `chess` package has them."""
+
+WIDTH = 2 * MARGIN + 8 * SQUARE
+
+_ID = re.compile(' id="[^"]*"')
+
+
+def chess_art() -> BoardArt:
+    """What `chess_svg` draws with, in parts."""
+    square = f'<rect x="{-SQUARE / 2}" y="{-SQUARE / 2}" width="{SQUARE}" height="{SQUARE}"'
+    moved = f'{square} fill="#f0dc3c" fill-opacity="0.55"/>'
+    centred = f'<g transform="translate({-SQUARE / 2} {-SQUARE / 2})">'
+    return BoardArt(
+        width=WIDTH,
+        height=WIDTH,
+        origin=(MARGIN + SQUARE / 2, WIDTH - MARGIN - SQUARE / 2),
+        step=SQUARE,
+        files=8,
+        ranks=8,
+        empty=("".join(_empty_board(False)), "".join(_empty_board(True))),
+        # An id may be there once only in a document, a piece is there more often.
+        pieces={"figures": {letter: f"{centred}{_ID.sub('', svg)}</g>" for letter, svg in chess.svg.PIECES.items()}},
+        left=moved,
+        reached=dict.fromkeys("KQRBNP", moved),
+        check=f'<circle r="{SQUARE / 2}" fill="#ff2a1f" fill-opacity="0.7"/>',
+    )
+
+
+def _empty_board(flip: bool) -> Iterator[str]:
+    """Margin, squares and coordinates."""
+    yield f'<rect width="{WIDTH}" height="{WIDTH}" rx="6" fill="{COLORS["margin"]}"/>'
+    for square in chess.SQUARES:
+        file, rank = chess.square_file(square), chess.square_rank(square)
+        tone = "light" if (file + rank) % 2 else "dark"
+        x, y = MARGIN + file * SQUARE, MARGIN + (7 - rank) * SQUARE
+        yield f'<rect x="{x}" y="{y}" width="{SQUARE}" height="{SQUARE}" fill="{COLORS[f"square {tone}"]}"/>'
+    yield '<g fill="#e5e5e5" font-family="sans-serif" font-size="11" text-anchor="middle">'
+    for index in range(8):
+        file, rank = (7 - index, 7 - index) if flip else (index, index)
+        along = MARGIN + (index + 0.5) * SQUARE
+        yield f'<text x="{along}" y="{WIDTH - 6}">{chess.FILE_NAMES[file]}</text>'
+        yield f'<text x="{MARGIN / 2}" y="{WIDTH - along + 4}">{rank + 1}</text>'
+    yield "</g>"
 
 
 def chess_text(fen: str, *, letters: bool = False, flip: bool = False, paint: Paint | None = None) -> str:

@@ -8,7 +8,8 @@ move. For the board that prompts show, see `Position.text`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from games.base import Position, Side
@@ -18,6 +19,41 @@ Faces = Literal["hanja", "hangul", "letters"]
 
 Paint = Callable[[str, Side], str]
 """Given a piece as it is written, and whose it is: the same with a terminal's colour codes round it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardArt:
+    """The parts of a board's picture, for a page that moves the pieces itself; each part is SVG markup.
+
+    In a view box of `width` by `height`, the centre of the square in the first player's left corner (a1) is at
+    `origin`, that of the next file `step` to the right, of the next rank `step` up. `empty` are the board and its
+    coordinates, as the first and as the second player sees them. All else is drawn round the point 0,0: `pieces` by
+    face and FEN letter, and under them `left` and `reached` where the last move came from and went (by the piece's
+    capital letter), `check` for a king or general in check.
+    """
+
+    width: int
+    height: int
+    origin: tuple[float, float]
+    step: int
+    files: int
+    ranks: int
+    empty: tuple[str, str]
+    pieces: Mapping[str, Mapping[str, str]]
+    left: str
+    reached: Mapping[str, str]
+    check: str
+
+
+def board_art(game: str) -> BoardArt:
+    """The parts of the pictures that `board_svg` draws of `game`'s positions."""
+    if game == "chess":
+        from games.chess_pictures import chess_art
+
+        return chess_art()
+    from games.janggi.svg import janggi_art
+
+    return janggi_art()
 
 
 def board_svg(

@@ -54,12 +54,11 @@ def position_words(position: Position) -> str:
     return " ".join([*said, f"{sides[position.side_to_move]} to move{check}."])
 
 
-def move_words(before: Position, move: str) -> str:
-    """`White moves knight g1 to f3`, with what it takes, becomes and attacks. Raises ValueError for no legal move."""
+def move_words(before: Position, after: Position) -> str:
+    """What led from `before` to `after`: `White moves knight g1 to f3`, with what it takes, becomes and attacks."""
     names, board = piece_names(before.game), placement(before.fen)
-    after = before.play(move)
     side = get_game(before.game).sides[before.side_to_move]
-    start, end = squares_of(move)
+    start, end = squares_of(after.moves[-1])
     if start == end:
         said = f"{side} passes"
     else:

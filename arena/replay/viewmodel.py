@@ -204,7 +204,7 @@ def _plies(detail: GameDetail, positions: tuple[Position, ...]) -> Iterator[Ply]
             move=move.move,
             san=move.san,
             squares=squares_of(move.move),
-            move_words=move_words(before, move.move),
+            move_words=move_words(before, after),
             chosen=_chosen(move),
         )
         number += side == "second"

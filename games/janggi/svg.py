@@ -16,7 +16,7 @@ from games.janggi.faces import FACES, PIECE_NAMES
 from games.janggi.fen import read_fen
 from games.janggi.geometry import EMPTY, FILES, POINT_NAMES, POINT_OF, POINTS, RANKS
 from games.janggi.movegen import in_check
-from games.pictures import Faces
+from games.pictures import BoardArt, Faces
 
 CELL = 60
 MARGIN = 54
@@ -59,13 +59,7 @@ def janggi_svg(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"{dimensions} role="img">',
         f"<title>{escape(f'Janggi board: {fen}')}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="10" fill="{BOARD}"/>',
-        f'<rect x="5" y="5" width="{WIDTH - 10}" height="{HEIGHT - 10}" rx="7" fill="none" stroke="{EDGE}"'
-        ' stroke-width="2"/>',
-        f'<path d="{"".join(_lines())}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linecap="square"/>',
-        f'<g fill="{LABEL}" font-family="{SANS}" font-size="13" font-weight="600" text-anchor="middle">',
-        *_coordinates(flip),
-        "</g>",
+        *_empty_board(flip),
         *(_check_mark(*_centre(point, flip)) for point in attacked),
         *_move_marks(moved, board, flip),
         f'<g font-family="{FONTS[faces]}" font-weight="700" text-anchor="middle">',
@@ -74,6 +68,45 @@ def janggi_svg(
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def janggi_art() -> BoardArt:
+    """What `janggi_svg` draws with, in parts."""
+    styles = {
+        faces: f'<g font-family="{font}" font-weight="700" text-anchor="middle">' for faces, font in FONTS.items()
+    }
+    edge = f'stroke="{MARK_EDGE}" stroke-width="1.5"'
+    return BoardArt(
+        width=WIDTH,
+        height=HEIGHT,
+        origin=(MARGIN, HEIGHT - MARGIN),
+        step=CELL,
+        files=FILES,
+        ranks=RANKS,
+        empty=("".join(_empty_board(False)), "".join(_empty_board(True))),
+        pieces={
+            faces: {piece: f"{style}{_piece_at(piece, 0, 0, faces)}</g>" for piece in FACES[faces]}
+            for faces, style in styles.items()
+        },
+        left=f'<path d="{_octagon(0, 0, 15)}" fill="{LEFT}" fill-opacity="0.35" {edge} stroke-dasharray="4 3"/>',
+        reached={
+            piece: f'<path d="{_octagon(0, 0, radius + 4.5)}" fill="{REACHED}" {edge}/>'
+            for piece, radius in RADIUS.items()
+        },
+        check=_check_mark(0, 0),
+    )
+
+
+def _empty_board(flip: bool) -> Iterator[str]:
+    yield f'<rect width="{WIDTH}" height="{HEIGHT}" rx="10" fill="{BOARD}"/>'
+    yield (
+        f'<rect x="5" y="5" width="{WIDTH - 10}" height="{HEIGHT - 10}" rx="7" fill="none" stroke="{EDGE}"'
+        ' stroke-width="2"/>'
+    )
+    yield f'<path d="{"".join(_lines())}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linecap="square"/>'
+    yield f'<g fill="{LABEL}" font-family="{SANS}" font-size="13" font-weight="600" text-anchor="middle">'
+    yield from _coordinates(flip)
+    yield "</g>"
 
 
 def _ends(move: str) -> tuple[int, int]:
@@ -128,18 +161,21 @@ def _move_marks(moved: tuple[int, ...], board: str, flip: bool) -> Iterator[str]
 
 
 def _piece(piece: str, point: int, flip: bool, faces: Faces) -> str:
-    x, y = _centre(point, flip)
+    title = f"{'Cho' if piece.isupper() else 'Han'} {PIECE_NAMES[piece.upper()]} {POINT_NAMES[point]}"
+    return f"<g><title>{title}</title>{_piece_at(piece, *_centre(point, flip), faces)}</g>"
+
+
+def _piece_at(piece: str, x: float, y: float, faces: Faces) -> str:
     radius = RADIUS[piece.upper()]
     ink = INK[piece.isupper()]
     font_size = radius * 1.4
     return (
-        f"<g><title>{'Cho' if piece.isupper() else 'Han'} {PIECE_NAMES[piece.upper()]} {POINT_NAMES[point]}</title>"
         f'<path d="{_octagon(x + 1, y + 2, radius)}" fill-opacity="0.22"/>'
         f'<path d="{_octagon(x, y, radius)}" fill="{WOOD}" stroke="{RIM_OF_WOOD}" stroke-width="1.4"/>'
         f'<path d="{_octagon(x, y, radius - 2.8)}" fill="none" stroke="{ink}" stroke-opacity="0.5"/>'
         # Half the height of a capital or a hanja below the centre: `dominant-baseline` is not known everywhere.
         f'<text x="{x}" y="{y + 0.355 * font_size:.1f}" font-size="{font_size:.1f}" fill="{ink}">'
-        f"{FACES[faces][piece]}</text></g>"
+        f"{FACES[faces][piece]}</text>"
     )
 
 
