@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from arena.errors import UsageError
 from arena.store.database import Database
 from arena.store.models import AgentRow, EngineSampleRow, GameRow, MoveRow
-from arena.store.queries import RunLine
+from arena.store.queries import GameLine, RunLine
 from arena.store.runs import find_run
 from games.base import Side
 
@@ -138,6 +138,15 @@ def picture(db: Database, game_id: int, ply: int | None = None) -> Picture:
         if move is None:
             raise UsageError(f"game {game_id} has plies 0 to {game.plies}, not {at}")
         return Picture(game.game, move.fen, move.move)
+
+
+def neighbours(db: Database, game: GameLine) -> tuple[int | None, int | None]:
+    """The games of the same run before and after a game, by number; None where there is none."""
+    of_run = GameRow.run_id == game.run_id
+    with db.reading() as session:
+        older = session.scalar(select(func.max(GameRow.id)).where(of_run, GameRow.id < game.game_id))
+        newer = session.scalar(select(func.min(GameRow.id)).where(of_run, GameRow.id > game.game_id))
+    return older, newer
 
 
 def engine_samples(db: Database, run: int | str, *, most: int) -> list[EngineSample]:

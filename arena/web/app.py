@@ -44,6 +44,7 @@ def create_app(
         Route("/runs/{run}/standings", pages.standings),
         Route("/runs/{run}/engine", pages.engine),
         Mount("/static", StaticFiles(directory=STATIC)),
+        Mount("/replay", StaticFiles(directory=REPLAY_PAGE)),
     ]
     handlers = {ArenaError: arena_error, HTTPException: http_error, Exception: server_error}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), names=names)

@@ -7,10 +7,14 @@ from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from arena.errors import StoreError, UsageError
-from arena.replay.viewmodel import replay_json, replay_of
-from arena.store.queries import game_detail, list_games, list_runs, run_summary
-from arena.store.watching import boards, choices, engine_samples, picture, run_line
+from arena.errors import StoreError, UnfitError, UsageError
+from arena.gib import to_gib
+from arena.pgn import to_pgn
+from arena.replay.pages import page_data
+from arena.replay.text import replay_text
+from arena.replay.viewmodel import replay_of
+from arena.store.queries import GameDetail, game_detail, list_games, list_runs, run_summary
+from arena.store.watching import boards, choices, engine_samples, neighbours, picture, run_line
 from arena.web.answers import ending, number_of, page, run_of
 from arena.web.charts import HEIGHT, LEFT, RIGHT, WIDTH, engine_charts
 from arena.web.standings import standings
@@ -116,13 +120,18 @@ class Pages:
         game_id = number_of(request, "game")
         with self._record.reading() as db:
             detail = game_detail(db, game_id)
-        return page(request, "game.html", replay=replay_of(detail))
+        replay = replay_of(detail)
+        return page(request, "game.html", replay=replay, text=replay_text(replay))
 
     def game_json(self, request: Request) -> Response:
         game_id = number_of(request, "game")
         with self._record.reading() as db:
             detail = game_detail(db, game_id)
-        return JSONResponse(replay_json(replay_of(detail)))
+            older, newer = neighbours(db, detail)
+        links = {"index": f"/games?run={detail.run_id}"}
+        links |= {"previous": f"/games/{older}"} if older else {}
+        links |= {"next": f"/games/{newer}"} if newer else {}
+        return JSONResponse(page_data(replay_of(detail), saved=_saved(detail), links=links))
 
     def board(self, request: Request) -> Response:
         """The board after `?ply=N` (the last, if left out), from the other side with `?flip=1`, as a picture."""
@@ -147,6 +156,15 @@ class Pages:
         if not runs:
             raise UsageError("no run is recorded yet")
         return RedirectResponse(f"/runs/{runs[0].run_id}/live", 307)
+
+
+def _saved(detail: GameDetail) -> dict[str, str]:
+    """The game in the file format of its rules, to be kept; nothing if it does not fit into that."""
+    form, write = ("pgn", to_pgn) if detail.game == "chess" else ("gib", to_gib)
+    try:
+        return {f"game-{detail.game_id}.{form}": write(detail)}
+    except UnfitError:
+        return {}
 
 
 def _before(request: Request) -> int | None:
