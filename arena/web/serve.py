@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -34,23 +35,40 @@ def serve(where: str | Path, *, host: str, port: int, ready: Callable[[str], Non
         with record.reading():
             pass  # what is wrong with it is said before anything listens
         with listening(host, port) as listener:
-            server: uvicorn.Server | None = None
-            app = create_app(record, names=names_of(host), closing=lambda: server is None or server.should_exit)
-            server = uvicorn.Server(
-                uvicorn.Config(
-                    app,
-                    access_log=False,
-                    lifespan="off",
-                    log_config=None,
-                    server_header=False,
-                    timeout_graceful_shutdown=CLOSE_S,
-                )
-            )
             ready(address(listener))
             with suppress(KeyboardInterrupt):  # the usual end of a server is no failure
-                server.run(sockets=[listener])
+                _server(record, host).run(sockets=[listener])
     finally:
         record.close()
+
+
+@contextmanager
+def serving(where: str | Path) -> Iterator[str]:
+    """Serves the record at `where` on loopback from a thread of its own, at the address given, until the block ends."""
+    record = Record(where)
+    with listening("127.0.0.1", 0) as listener:
+        server = _server(record, "127.0.0.1")
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="arena-web")
+        thread.start()
+        try:
+            yield address(listener)
+        finally:
+            server.should_exit = True
+            thread.join()
+            record.close()
+
+
+def _server(record: Record, host: str) -> uvicorn.Server:
+    config = uvicorn.Config(
+        create_app(record, names=names_of(host), closing=lambda: server.should_exit),
+        access_log=False,
+        lifespan="off",
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=CLOSE_S,
+    )
+    server = uvicorn.Server(config)
+    return server
 
 
 def listening(host: str, port: int) -> socket.socket:

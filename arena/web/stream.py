@@ -111,7 +111,7 @@ def board_json(shown: Board) -> State:
         "plies": shown.plies,
         "playing": shown.status != "finished",
         "picture": f"/games/{shown.game_id}/board.svg?ply={shown.plies}" if shown.fen else None,
-        "last": f"{shown.plies}. {shown.san}" if shown.san else "",
+        "last": f"ply {shown.plies}: {shown.san}" if shown.san else "",
         "ending": ending(shown, shown.game) if shown.status == "finished" else "",
         "words": _words(shown),
     }

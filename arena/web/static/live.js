@@ -33,6 +33,7 @@ function shortened(name) {
 
 function fill(item, board) {
   item.classList.toggle("over", !board.playing);
+  item.classList.toggle("janggi", board.game !== "chess");
   item.querySelector(".seat.first").textContent = shortened(board.first);
   item.querySelector(".seat.second").textContent = shortened(board.second);
   item.querySelector(".caption b").textContent = board.last;
