@@ -65,7 +65,9 @@ class LLMAgent(Agent):
         templates: Mapping[str, PromptTemplate],
         settings: LLMSettings | None = None,
     ) -> None:
-        """Raises ValueError if decoding is to be constrained and a template's answer is more than a move."""
+        """Raises ValueError for a template that does not go with the settings: one whose answer is more than a move
+        where decoding is constrained, or one that cannot tell of a failure where only that could change the next
+        try."""
         self.name = name
         self.templates = templates
         self.settings = settings or LLMSettings()
@@ -73,6 +75,11 @@ class LLMAgent(Agent):
         for template in templates.values():
             if self.settings.legality.kind == "constrained" and not template.can_constrain:
                 raise ValueError(f"prompt={template.name} answers in free text: set legality=retry:3, or free")
+            if self.settings.legality.tries > 1 and self.settings.temperature == 0 and not template.is_chat:
+                raise ValueError(
+                    f"legality={self.settings.legality} is of no use at temperature 0 with prompt={template.name}, "
+                    "which is no chat: nothing is said between two tries, and they are the same"
+                )
 
     def template_hash(self, game: str) -> str:
         return self.templates[game].hash

@@ -107,7 +107,7 @@ def _read_legality(text: str) -> str:
     return str(Legality.parse(text))
 
 
-DEFAULT_PROMPT = "uci-history"
+DEFAULT_PROMPT = "transcript"
 
 _PROMPT_KEYS = ("prompt", "system", "persona", "examples")
 

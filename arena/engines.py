@@ -56,6 +56,11 @@ class Engines:
         """The checksums of the models, in the same order."""
         return " + ".join(engine.model_checksum for engine in self._engines.values()) or None
 
+    @property
+    def weights(self) -> str:
+        """How the weights are held, the same for all of them. They must be started."""
+        return next(engine.model.weights for engine in self._engines.values())
+
     def environment(self) -> dict[str, Any]:
         """What results may depend on besides the requests; the same for all of them."""
         return next((engine.environment() for engine in self._engines.values()), {})
@@ -74,6 +79,7 @@ class Engines:
             return
         from inference.catalogue import catalogue, is_installed
         from inference.errors import ModelError
+        from inference.formats import resolve
         from inference.pull import pull
 
         tell = progress or logger.info
@@ -84,8 +90,8 @@ class Engines:
             if len(self._engines) > 1:
                 self._plan_memory()
             for name, engine in waiting.items():
-                tell(f"loading {name}")
-                engine.start()
+                tell(f"loading {name}, weights in {resolve(self._config.engine.weights)}")
+                engine.start(tell)
                 self._started.add(name)
         except ModelError as error:
             raise UsageError(str(error)) from error

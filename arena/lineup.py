@@ -109,6 +109,9 @@ class Lineup:
     def new_run(self) -> NewRun:
         """The run as it goes into the record: configuration, agents, schedule. All must be started."""
         config = self.config
+        if self.engines:  # what `auto` came to, so that the run goes on with the same wherever it does
+            settings = config.engine.model_copy(update={"weights": self.engines.weights})
+            config = config.model_copy(update={"engine": settings})
         return NewRun(
             config=config.model_dump(mode="json"),
             seed=config.seed,

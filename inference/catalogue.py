@@ -71,6 +71,11 @@ def model_folder(name: str) -> Path:
     return models_folder() / name
 
 
+def int8_folder() -> Path:
+    """Where models are kept in 8 bits, as inference/int8_store.py makes them."""
+    return models_folder().parent / "int8"
+
+
 def is_installed(name: str) -> bool:
     """Whether the model was fetched. A damaged folder counts: `read_manifest` says what is wrong with it."""
     return model_folder(name).is_dir()
@@ -100,7 +105,7 @@ def read_manifest(name: str) -> dict[str, Any]:
 
 
 def remove(name: str) -> int:
-    """Delete a fetched model; returns the bytes freed. Raises ModelError if there is none.
+    """Delete a fetched model, in 8 bits too; returns the bytes freed. Raises ModelError if there is none.
 
     The folder is renamed first, so that a removal that is cut short leaves nothing that looks like a model.
     """
@@ -111,4 +116,7 @@ def remove(name: str) -> int:
     doomed = folder.with_name(f".{name}.removed-{os.getpid()}")
     folder.rename(doomed)
     shutil.rmtree(doomed)
+    for kept in int8_folder().glob(f"{entry(name).file_sha256}-*"):
+        freed += kept.stat().st_size
+        kept.unlink()
     return freed

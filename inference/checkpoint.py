@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
-import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from inference.chat import template_source
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
-from inference.models.weights import ModelWeights, assemble, check_names
+from inference.models.weights import ReadTensor, check_names
 from inference.tokenizer import HFTokenizer
 
 
@@ -49,16 +48,14 @@ def weight_files(folder: Path) -> list[Path]:
     raise ModelError(f"{folder} has no weights: neither model.safetensors nor {index.name}")
 
 
-def read_weights(
-    config: ModelConfig, files: list[Path], *, dtype: torch.dtype, device: torch.device | str
-) -> ModelWeights:
-    """Assemble the weights from safetensors files.
+def open_weights(config: ModelConfig, files: list[Path]) -> ReadTensor:
+    """Reads tensors by name from safetensors files, which must hold those of `config` and no others.
 
-    Raises ModelError for a damaged file and for tensors that are missing, superfluous or of another shape.
+    Raises ModelError for a damaged file and for tensors that are missing or superfluous.
     """
     reader = SafetensorsReader(files)
     check_names(config, reader.names())
-    return assemble(config, reader.read, dtype=dtype, device=device)
+    return reader.read
 
 
 class SafetensorsReader:

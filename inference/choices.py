@@ -11,8 +11,9 @@ decided. A choice that is a strict prefix of another ends with the terminator, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from inference.errors import InvalidRequestError
 
@@ -66,3 +67,47 @@ def forced_run(node: TrieNode) -> tuple[list[int], TrieNode]:
         token, node = next(iter(node.children.items()))
         tokens.append(token)
     return tokens, node
+
+
+class Targets(NamedTuple):
+    """The tokens whose logits a decision reads, if not those of the whole vocabulary. `normalised`: it reads their
+    log-probabilities under the whole distribution instead."""
+
+    tokens: tuple[int, ...]
+    normalised: bool = False
+
+
+class TreeRow(NamedTuple):
+    """A token of a trie laid out for one pass: it follows the row `parent`, or the prompt where that is -1, and leads
+    to `node`. `depth` is 1 for the tokens that follow the prompt."""
+
+    token: int
+    parent: int
+    depth: int
+    node: TrieNode
+
+
+def decisions(root: TrieNode) -> list[TreeRow]:
+    """The rows below `root` that a walk may need: those that lead to a branching node. Parents come first."""
+    return _rows(root, keep=lambda node: len(node.children) > 1)
+
+
+def inner_nodes(root: TrieNode) -> list[TreeRow]:
+    """A row for each node below `root` that is not a leaf. Parents come first."""
+    return _rows(root, keep=lambda node: bool(node.children))
+
+
+def _rows(root: TrieNode, *, keep: Callable[[TrieNode], bool]) -> list[TreeRow]:
+    rows: list[TreeRow] = []
+
+    def leads_on(node: TrieNode) -> bool:
+        return keep(node) or any(map(leads_on, node.children.values()))
+
+    def visit(node: TrieNode, parent: int, depth: int) -> None:
+        for token, child in node.children.items():
+            if leads_on(child):
+                rows.append(TreeRow(token, parent, depth, child))
+                visit(child, len(rows) - 1, depth + 1)
+
+    visit(root, -1, 1)
+    return rows

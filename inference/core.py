@@ -141,7 +141,7 @@ class EngineCore:
             prompt_length=len(request.prompt),
             max_new_tokens=request.decider.max_new_tokens,
             deadline=None if total_s is None else request.submitted_at + total_s,
-            targets=request.decider.targets,
+            tree=request.decider.tree,
         )
         self._requests[self._arrivals] = request
         self.scheduler.add(request.sequence)
@@ -164,8 +164,13 @@ class EngineCore:
         deciding = [rows for rows in plan if rows.decides]
         try:
             computed = iter(self.runner.run(self.cache.take_operations(), plan))
-            states = [next(computed) if rows.state is None else rows.state for rows in deciding]
-            logits = self.runner.logits(states, [rows.sequence.targets for rows in deciding])
+            states = [
+                [next(computed) if rows.state is None else rows.state, *(next(computed) for _ in rows.tree)]
+                for rows in deciding
+            ]
+            deciders = [self._requests[rows.sequence.arrival].decider for rows in deciding]
+            targets = [target for decider in deciders for target in (decider.targets, *decider.tree_targets)]
+            logits = iter(self.runner.logits([state for some in states for state in some], targets))
         except Exception as error:
             # Which request it was cannot be told, nor whether copied pages were filled: nothing of them is kept.
             for sequence in list(self.scheduler.running):
@@ -176,13 +181,13 @@ class EngineCore:
             return
         self.scheduler.commit(plan)
         now = self.clock()
-        tokens = sum(rows.count for rows in plan)
+        tokens = sum(rows.width for rows in plan)
         self.metrics.step(len(plan), tokens, (now - started) * 1e3, (started - planning) * 1e3)
-        for rows, state in zip(deciding, states, strict=True):
+        for rows, some in zip(deciding, states, strict=True):
             assert rows.sequence.branch is not None
-            self.cache.keep_state(rows.sequence.branch, state)
-        for rows, row_logits in zip(deciding, logits, strict=True):
-            self._decide(self._requests[rows.sequence.arrival], row_logits, now)
+            self.cache.keep_state(rows.sequence.branch, some[0])
+        for rows, some in zip(deciding, states, strict=True):
+            self._decide(self._requests[rows.sequence.arrival], [next(logits) for _ in some], now)
 
     def abort_all(self, error: InferenceError) -> None:
         """Fail everything in flight. All are told before their pages are given back, which may fail after a fault."""
@@ -224,9 +229,8 @@ class EngineCore:
                 request.admitted_at = now
                 self.metrics.admitted(len(request.prompt), rows.sequence.cached_tokens or 0)
 
-    def _decide(self, request: Request, logits: torch.Tensor, now: float) -> None:
-        low, high = logits.aminmax()  # NaN if there is one; ten times faster than to look at each
-        if not (math.isfinite(low) and math.isfinite(high)):
+    def _decide(self, request: Request, logits: Sequence[torch.Tensor], now: float) -> None:
+        if not all(map(_is_finite, logits)):
             self._fail(request, EngineFailedError("the model's logits are not finite for this prompt"))
             return
         if request.first_token_at is None:
@@ -237,7 +241,7 @@ class EngineCore:
         request.last_token_at = now
         before = request.decider.generated
         try:
-            verdict: Verdict = request.decider.decide(logits)
+            verdict: Verdict = request.decider.decide(logits[0], logits[1:])
         except Exception as error:
             failure = EngineFailedError(f"choosing the next token failed: {error}")
             failure.__cause__ = error
@@ -249,7 +253,6 @@ class EngineCore:
             return
         assert request.sequence is not None
         request.sequence.tokens += verdict.append
-        request.sequence.targets = request.decider.targets
         if request.on_progress is not None:
             request.on_progress(request)
 
@@ -277,3 +280,10 @@ class EngineCore:
         request.done = True
         if request.sequence is not None and self._requests.pop(request.sequence.arrival, None) is not None:
             self.scheduler.remove(request.sequence)
+
+
+def _is_finite(logits: torch.Tensor) -> bool:
+    if not logits.numel():
+        return True
+    low, high = logits.aminmax()  # NaN if there is one; ten times faster than to look at each
+    return math.isfinite(low) and math.isfinite(high)

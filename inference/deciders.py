@@ -6,13 +6,14 @@ last token each time the request has caught up, and appends what it says.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from inference.choices import ChoiceTrie, TrieNode, forced_run
+from inference.choices import ChoiceTrie, Targets, TreeRow, TrieNode, decisions, forced_run, inner_nodes
 from inference.sampler import draw, log_probabilities, sample, softmax, uniform
 from inference.types import ChoiceReply, FinishReason, Reply, SamplingParams, Timing, Usage
 
@@ -33,23 +34,31 @@ class TextDecoder(Protocol):
 
 
 class Decider(ABC):
-    """Base of the three. `max_new_tokens` bounds what it can append."""
+    """Base of the three. `max_new_tokens` bounds what it can append; `tree` are alternatives of what may follow, if all
+    are to be computed in the pass that decides."""
 
     max_new_tokens: int
+    tree: Sequence[TreeRow] = ()
 
     @property
-    def targets(self) -> Sequence[int] | None:
-        """The tokens whose logits the next decision reads, if it does not read those of the whole vocabulary. They
-        follow from the request and its answer so far, and so does how they are computed."""
+    def targets(self) -> Targets | None:
+        """What the next decision reads; None: the logits of the whole vocabulary. It follows from the request and its
+        answer so far, and so does how it is computed."""
         return None
+
+    @property
+    def tree_targets(self) -> Sequence[Targets]:
+        """What the decision reads after each row of `tree`."""
+        return ()
 
     def opening(self) -> Verdict:
         """What is known before any logits."""
         return Verdict()
 
     @abstractmethod
-    def decide(self, logits: Tensor) -> Verdict:
-        """What the logits that follow the last token lead to: those of `targets`, in that order, or [vocab]."""
+    def decide(self, logits: Tensor, of_tree: Sequence[Tensor] = ()) -> Verdict:
+        """What the logits that follow the last token lead to: those of `targets`, in that order, or [vocab]; `of_tree`
+        are those that follow each row of `tree`."""
 
     @property
     def generated(self) -> int:
@@ -78,7 +87,7 @@ class GenerateDecider(Decider):
     def generated(self) -> int:
         return len(self.token_ids)
 
-    def decide(self, logits: Tensor) -> Verdict:
+    def decide(self, logits: Tensor, of_tree: Sequence[Tensor] = ()) -> Verdict:
         params = self.params
         token = sample(
             logits,
@@ -130,16 +139,25 @@ class ChoiceDecider(Decider):
     """Walks the trie of the choices from the root to a leaf.
 
     With `jump_forward`, tokens that are forced are appended in one go and the walk ends where the choice is decided;
-    without it every token of the choice takes a step of its own. The choice is the same.
+    without it every token of the choice takes a step of its own. With `one_pass`, all branching nodes are computed in
+    the pass that reaches the end of the prompt, and the walk is over at once. The choice is the same.
     """
 
     def __init__(
-        self, choices: Sequence[str], trie: ChoiceTrie, *, temperature: float, seed: int, jump_forward: bool
+        self,
+        choices: Sequence[str],
+        trie: ChoiceTrie,
+        *,
+        temperature: float,
+        seed: int,
+        jump_forward: bool,
+        one_pass: bool = False,
     ) -> None:
         self.choices = choices
         self.temperature = temperature
         self.seed = seed
-        self.jump_forward = jump_forward
+        self.jump_forward = jump_forward or one_pass
+        self.one_pass = one_pass
         self.max_new_tokens = trie.depth
         self.node: TrieNode = trie.root
         self.path: list[int] = []
@@ -150,14 +168,31 @@ class ChoiceDecider(Decider):
         return len(self.path)
 
     @property
-    def targets(self) -> Sequence[int]:
-        return tuple(self.node.children)
+    def targets(self) -> Targets:
+        return Targets(tuple(self.node.children))
+
+    @property
+    def tree_targets(self) -> Sequence[Targets]:
+        return [Targets(tuple(row.node.children) if len(row.node.children) > 1 else ()) for row in self.tree]
 
     def opening(self) -> Verdict:
-        return self._forced() if self.jump_forward else Verdict()
+        verdict = self._forced() if self.jump_forward else Verdict()
+        if self.one_pass:
+            self.tree = decisions(self.node)
+        return verdict
 
-    def decide(self, logits: Tensor) -> Verdict:
-        ids = self.targets
+    def decide(self, logits: Tensor, of_tree: Sequence[Tensor] = ()) -> Verdict:
+        if not self.one_pass:
+            return self._choose(logits)
+        below = {id(row.node): row_logits for row, row_logits in zip(self.tree, of_tree, strict=True)}
+        verdict = self._choose(logits)
+        while verdict.finish is None:
+            verdict = self._choose(below[id(self.node)])
+        return verdict
+
+    def _choose(self, logits: Tensor) -> Verdict:
+        """Step to a child of the node that these logits are of, and along what is forced after it."""
+        ids = list(self.node.children)
         if len(ids) == 1:
             chosen = 0
         else:
@@ -194,15 +229,32 @@ class ChoiceDecider(Decider):
         )
 
 
-class TargetDecider(Decider):
-    """Reads the log-probabilities of `tokens` as the next token, and generates nothing."""
+class ScoreDecider(Decider):
+    """Reads the log-probability of every whole choice in one pass over the trie, and generates nothing.
+
+    `logprobs[i]` is that of choice i: the sum over its tokens, each under the whole distribution.
+    """
 
     max_new_tokens = 0
 
-    def __init__(self, tokens: Sequence[int]) -> None:
-        self.tokens = list(tokens)
-        self.logprobs: list[float] = []
+    def __init__(self, trie: ChoiceTrie, choices: int) -> None:
+        self.root = trie.root
+        self.tree = inner_nodes(trie.root)
+        self.logprobs = [-math.inf] * choices
 
-    def decide(self, logits: Tensor) -> Verdict:
-        self.logprobs = log_probabilities(logits, self.tokens)
+    @property
+    def targets(self) -> Targets:
+        return Targets(tuple(self.root.children), normalised=True)
+
+    @property
+    def tree_targets(self) -> Sequence[Targets]:
+        return [Targets(tuple(row.node.children), normalised=True) for row in self.tree]
+
+    def decide(self, logits: Tensor, of_tree: Sequence[Tensor] = ()) -> Verdict:
+        reached = {id(self.root): 0.0}
+        for node, logprobs in zip((self.root, *(row.node for row in self.tree)), (logits, *of_tree), strict=True):
+            for child, logprob in zip(node.children.values(), logprobs.tolist(), strict=True):
+                reached[id(child)] = reached[id(node)] + logprob
+                if child.choice is not None:
+                    self.logprobs[child.choice] = reached[id(child)]
         return Verdict((), FinishReason.LENGTH)

@@ -15,15 +15,15 @@ import secrets
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 
-from inference.choices import ChoiceTrie, TrieNode
+from inference.choices import ChoiceTrie
 from inference.core import EngineCore, Limits, Request
-from inference.deciders import ChoiceDecider, Decider, GenerateDecider, TargetDecider
+from inference.deciders import ChoiceDecider, Decider, GenerateDecider, ScoreDecider
 from inference.errors import (
     EngineClosedError,
     EngineFailedError,
@@ -32,6 +32,7 @@ from inference.errors import (
     ModelError,
     QueueFullError,
 )
+from inference.formats import WEIGHT_CHOICES, WeightChoice
 from inference.runner import ModelRunner, StepRunner
 from inference.scheduler import SchedulerConfig
 from inference.types import (
@@ -43,8 +44,6 @@ from inference.types import (
     SamplingParams,
     ScoreReply,
     Text,
-    Timing,
-    Usage,
     check_temperature,
 )
 from kernels.attention import KVCache
@@ -52,8 +51,7 @@ from kernels.cpu import CpuAttention
 
 if TYPE_CHECKING:
     from inference.loader import LoadedModel
-
-T = TypeVar("T")
+    from inference.pull import Progress
 
 _STEP_LOCK = threading.Lock()
 """Two engines in one process take turns: each step wants all cores."""
@@ -63,15 +61,20 @@ _STEP_LOCK = threading.Lock()
 class EngineConfig:
     """What an engine is started with. The switches turn each technique off, to see what it is worth.
 
+    `weights` is how the matrices of the model are held, unless a loaded one is given; `auto` is int8 where that is
+    fast, else float32.
     `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does. `max_batch` bounds the
     sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
-    batching. `shared_attention` off reads a page that several sequences share once for each of them. `max_waiting`
-    requests may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in all. `threads` None leaves
-    torch's own choice. After a step that answered requests, the next one waits up to `gather_ms` milliseconds for those
-    who ask again at once, so that agents in a dialogue with the engine fill its batches.
+    batching. `select` is how a choice is made: `walk` decides token by token, `tree` computes all that the walk could
+    meet in one pass, which takes more tokens and fewer passes. `shared_attention` off reads a page that several
+    sequences share once for each of them. `max_waiting` requests may wait, each `max_wait_s` seconds; a request may
+    take `max_run_s` seconds in all. `threads` None leaves torch's own choice. After a step that answered requests, the
+    next one waits up to `gather_ms` milliseconds for those who ask again at once, so that agents in a dialogue with the
+    engine fill its batches.
     """
 
     model: str = "smollm2-135m"
+    weights: WeightChoice = "auto"
     threads: int | None = None
     page_size: int = 64
     pages: int | None = None
@@ -86,15 +89,20 @@ class EngineConfig:
     continuous_batching: bool = True
     chunked_prefill: bool = True
     jump_forward: bool = True
+    select: Literal["walk", "tree"] = "walk"
     shared_attention: bool = True
 
     def __post_init__(self) -> None:
+        if self.weights not in WEIGHT_CHOICES:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHT_CHOICES)}, not {self.weights!r}")
         for name in ("page_size", "kv_memory_mb", "max_batch_tokens", "max_batch", "max_waiting"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         for name in ("threads", "pages"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.select not in ("walk", "tree"):
+            raise ValueError(f"select must be walk or tree, not {self.select!r}")
         if not self.gather_ms >= 0:
             raise ValueError(f"gather_ms must be 0 or more, not {self.gather_ms}")
         for name in ("max_wait_s", "max_run_s"):
@@ -133,14 +141,15 @@ class Engine:
 
     # --- life -----------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Load the model, unless one was given, and start the worker. Raises ModelError. Blocks for seconds."""
+    def start(self, progress: Progress | None = None) -> None:
+        """Load the model, unless one was given, and start the worker. Blocks for seconds; `progress` is told what takes
+        long. Raises ModelError."""
         if self._thread is not None:
             raise InferenceError("the engine is already started")
         if self._model is None:
             from inference.loader import load_model
 
-            self._model = load_model(self.config.model)
+            self._model = load_model(self.config.model, weights=self.config.weights, progress=progress)
         self._core = self._make_core(self._model)
         self._stats = self._core.stats()
         self._closing = False
@@ -192,6 +201,7 @@ class Engine:
         return {
             "device": "cpu",
             "dtype": "float32",
+            "weights": self.model.weights,
             "instruction_set": torch.backends.cpu.get_cpu_capability(),
             "machine": platform.machine(),
             "threads": self.config.threads or torch.get_num_threads(),
@@ -270,6 +280,7 @@ class Engine:
             temperature=temperature,
             seed=_seed(seed),
             jump_forward=self.config.jump_forward,
+            one_pass=self.config.select == "tree",
         )
         request = await self._answer(ids, decider, timeout_s)
         return decider.reply(request.usage(), request.timing(request.last_token_at or request.submitted_at))
@@ -283,49 +294,19 @@ class Engine:
         timeout_s: float | None = None,
     ) -> ScoreReply:
         """The probability of each whole choice as the continuation of `prompt`: the exact sequence log-probability,
-        not divided by length, and the same normalised over the choices.
+        not divided by length, and the same normalised over the choices. The whole trie is computed in one pass.
 
-        The trie is scored level by level; each of its nodes is forwarded once. Raises what `choose` raises.
+        Raises what `choose` raises.
         """
         ids = self._prompt_ids(prompt)
-        trie = self._trie(ids, choices, terminator)
-        logprobs = [-math.inf] * len(choices)
-        started = time.perf_counter()
-
-        def time_left() -> float | None:
-            return None if timeout_s is None else timeout_s - (time.perf_counter() - started)
-
-        first: Timing | None = None
-        usages: list[Usage] = []
-        level: list[tuple[TrieNode, list[int], float]] = [(trie.root, list(ids), 0.0)]
-        while level:
-            inner = [entry for entry in level if entry[0].children]
-            for node, _, logprob in level:
-                if node.choice is not None:
-                    logprobs[node.choice] = logprob
-            deciders = [TargetDecider(list(node.children)) for node, _, _ in inner]
-            requests = await _all_or_first_error(
-                [
-                    self._answer(path, decider, time_left())
-                    for (_, path, _), decider in zip(inner, deciders, strict=True)
-                ]
-            )
-            usages += [request.usage() for request in requests]
-            if first is None:
-                first = requests[0].timing(requests[0].last_token_at)
-            level = [
-                (child, [*path, token], logprob + child_logprob)
-                for (node, path, logprob), decider in zip(inner, deciders, strict=True)
-                for (token, child), child_logprob in zip(node.children.items(), decider.logprobs, strict=True)
-            ]
-        total = torch.logsumexp(torch.tensor(logprobs, dtype=torch.float64), dim=0).item()
-        assert first is not None
-        elapsed_ms = (time.perf_counter() - started) * 1e3
+        decider = ScoreDecider(self._trie(ids, choices, terminator), len(choices))
+        request = await self._answer(ids, decider, timeout_s)
+        total = torch.logsumexp(torch.tensor(decider.logprobs, dtype=torch.float64), dim=0).item()
         return ScoreReply(
-            logprobs=tuple(logprobs),
-            probabilities=tuple(math.exp(logprob - total) for logprob in logprobs),
-            usage=_sum_usage(usages),
-            timing=replace(first, decode_ms=elapsed_ms - first.ttft_ms, total_ms=elapsed_ms),
+            logprobs=tuple(decider.logprobs),
+            probabilities=tuple(math.exp(logprob - total) for logprob in decider.logprobs),
+            usage=request.usage(),
+            timing=request.timing(request.last_token_at),
         )
 
     # --- from call to request ---------------------------------------------------------------------------------------
@@ -526,26 +507,3 @@ def _settle(future: asyncio.Future[Request], request: Request, error: InferenceE
 
 def _seed(seed: int | None) -> int:
     return secrets.randbits(63) if seed is None else seed
-
-
-def _sum_usage(usages: Sequence[Usage]) -> Usage:
-    """Many requests that answer one question. The prompt counts once."""
-    return Usage(
-        prompt_tokens=usages[0].prompt_tokens,
-        cached_tokens=usages[0].cached_tokens,
-        forwarded_tokens=sum(usage.forwarded_tokens for usage in usages),
-        generated_tokens=sum(usage.generated_tokens for usage in usages),
-        passes=sum(usage.passes for usage in usages),
-        preemptions=sum(usage.preemptions for usage in usages),
-        batch_size=max(usage.batch_size for usage in usages),
-    )
-
-
-async def _all_or_first_error(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results in order. The first error cancels the rest and is raised as it is, not in a group."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except* InferenceError as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]

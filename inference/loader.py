@@ -9,17 +9,20 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from inference.catalogue import catalogue, is_installed, model_folder, read_manifest
-from inference.checkpoint import make_tokenizer, read_json, read_tokenizer, read_weights, weight_files
+from inference.checkpoint import make_tokenizer, open_weights, read_json, read_tokenizer, weight_files
 from inference.errors import ModelError
+from inference.formats import WeightChoice, WeightFormat, resolve
 from inference.models.config import ModelConfig
+from inference.models.linear import Bfloat16Linear, make_linear
 from inference.models.transformer import Transformer
-from inference.models.weights import assemble, check_names, tensor_shapes
+from inference.models.weights import ReadTensor, assemble, check_names, tensor_shapes
 from inference.pull import Progress, pull
 from inference.tokenizer import Tokenizer
 
@@ -32,37 +35,43 @@ SAMPLES, SAMPLE_BYTES = 256, 4096
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model ready to run. `checksum` identifies its weights: see `fingerprint`."""
+    """A model ready to run. `checksum` identifies the weights it was loaded from (see `fingerprint`), and
+    `weights` is how they are held."""
 
     name: str
     transformer: Transformer
     tokenizer: Tokenizer
     config: ModelConfig
     checksum: str
+    weights: WeightFormat = "float32"
 
 
 def load_model(
     spec: str,
     *,
+    weights: WeightChoice = "float32",
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     progress: Progress | None = None,
 ) -> LoadedModel:
     """Load the model that `spec` names; `progress` is told what takes long.
 
+    `weights` is how the matrices are held; `dtype` is that of all else, and of matrices in float32.
+
     Raises ModelError, one sentence long, for a model that is missing, damaged or not supported.
     """
+    how = _Loading(resolve(weights), dtype, device, progress)
     if spec in catalogue():
         if not is_installed(spec):
             pull(spec, progress)
         manifest = read_manifest(spec)
-        return _load_folder(spec, model_folder(spec), dtype, device, checksum=manifest["gguf_sha256"])
+        return _load_folder(spec, model_folder(spec), how, checksum=manifest["gguf_sha256"])
     path = Path(spec).expanduser()
     if spec and path.is_dir():
-        return _load_folder(spec, path, dtype, device)
+        return _load_folder(spec, path, how)
     if path.suffix == ".gguf" and path.is_file():
-        return _load_gguf(spec, path, dtype, device, progress)
-    return _load_folder(spec, _fetch_from_hub(_hub_id(spec), progress), dtype, device)
+        return _load_gguf(spec, path, how)
+    return _load_folder(spec, _fetch_from_hub(_hub_id(spec), progress), how)
 
 
 def _hub_id(spec: str) -> str:
@@ -82,19 +91,21 @@ def _config_file(folder: Path) -> Path:
     return file
 
 
-def weight_bytes(spec: str) -> int:
-    """Bytes that the weights of a model take in memory, in float32, without loading them. A model of the catalogue must
-    have been fetched. Raises ModelError as `load_model` does."""
+def read_config(spec: str) -> ModelConfig:
+    """The shape of a model, without loading it. One of the catalogue must have been fetched. Raises ModelError as
+    `load_model` does."""
     path = model_folder(spec) if spec in catalogue() else Path(spec).expanduser()
     if path.suffix == ".gguf" and path.is_file():
         from inference.gguf import GGUFModel
 
-        config = GGUFModel(path).config
-    elif path.is_dir():
-        config = ModelConfig.from_hf(read_json(_config_file(path)))
-    else:
-        config = ModelConfig.from_hf(read_json(_config_file(_fetch_from_hub(_hub_id(spec), None))))
-    return 4 * sum(math.prod(shape) for shape in tensor_shapes(config).values())
+        return GGUFModel(path).config
+    folder = path if path.is_dir() else _fetch_from_hub(_hub_id(spec), None)
+    return ModelConfig.from_hf(read_json(_config_file(folder)))
+
+
+def weight_bytes(spec: str) -> int:
+    """Bytes that the weights of a model take in memory, in float32, without loading them; see `read_config`."""
+    return 4 * sum(math.prod(shape) for shape in tensor_shapes(read_config(spec)).values())
 
 
 def fingerprint(*paths: Path) -> str:
@@ -114,31 +125,49 @@ def fingerprint(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-def _load_folder(
-    name: str, folder: Path, dtype: torch.dtype, device: torch.device | str, checksum: str | None = None
-) -> LoadedModel:
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """How the caller of `load_model` wants it."""
+
+    weights: WeightFormat
+    dtype: torch.dtype
+    device: torch.device | str
+    progress: Progress | None
+
+    def transformer(self, config: ModelConfig, open_checkpoint: Callable[[], ReadTensor], checksum: str) -> Transformer:
+        """The checkpoint is opened only if it has to be read."""
+        if self.weights == "int8":
+            from inference.int8_store import int8_weights
+
+            return Transformer(config, int8_weights(config, open_checkpoint, checksum, self.progress))
+        linear_of = Bfloat16Linear if self.weights == "bfloat16" else make_linear
+        read = open_checkpoint()
+        return Transformer(config, assemble(config, read, dtype=self.dtype, device=self.device, linear_of=linear_of))
+
+
+def _load_folder(name: str, folder: Path, how: _Loading, checksum: str | None = None) -> LoadedModel:
     config_file = _config_file(folder)
     raw = read_json(config_file)
     config = ModelConfig.from_hf(raw)
     files = weight_files(folder)
+    checksum = checksum or fingerprint(config_file, *files)
     return LoadedModel(
         name=name,
-        transformer=Transformer(config, read_weights(config, files, dtype=dtype, device=device)),
+        transformer=how.transformer(config, lambda: open_weights(config, files), checksum),
         tokenizer=read_tokenizer(folder, raw),
         config=config,
-        checksum=checksum or fingerprint(config_file, *files),
+        checksum=checksum,
+        weights=how.weights,
     )
 
 
-def _load_gguf(
-    name: str, path: Path, dtype: torch.dtype, device: torch.device | str, progress: Progress | None
-) -> LoadedModel:
+def _load_gguf(name: str, path: Path, how: _Loading) -> LoadedModel:
     import tokenizers
 
     from inference.gguf import GGUFModel
 
-    if progress is not None:
-        progress(f"reading {path}")
+    if how.progress is not None:
+        how.progress(f"reading {path}")
     model = GGUFModel(path)
     check_names(model.config, model.names())
     files = model.tokenizer_files()
@@ -148,12 +177,14 @@ def _load_gguf(
         [files.generation["eos_token_id"]],
         files.config.get("chat_template"),
     )
+    checksum = fingerprint(path)
     return LoadedModel(
         name=name,
-        transformer=Transformer(model.config, assemble(model.config, model.read, dtype=dtype, device=device)),
+        transformer=how.transformer(model.config, lambda: model.read, checksum),
         tokenizer=tokenizer,
         config=model.config,
-        checksum=fingerprint(path),
+        checksum=checksum,
+        weights=how.weights,
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from inference.choices import TreeRow
 from inference.kv_pool import OutOfPages
 from inference.radix import Branch, Match, PrefixCache
 
@@ -51,7 +52,8 @@ class SequenceState:
     """A request as the scheduler sees it: tokens wanted, tokens computed, and the branch that holds their KV.
 
     `arrival` numbers sequences by age; `max_new_tokens` bounds what may follow the prompt; `deadline` is on the clock
-    of whoever calls `schedule`. `targets`: the tokens whose logits are read next, None for all.
+    of whoever calls `schedule`. `tree`: alternatives of what may follow, computed in the pass that decides, and kept
+    nowhere.
     """
 
     arrival: int
@@ -59,7 +61,7 @@ class SequenceState:
     prompt_length: int
     max_new_tokens: int = 0
     deadline: float | None = None
-    targets: Sequence[int] | None = None
+    tree: Sequence[TreeRow] = ()
     branch: Branch | None = None
     virtual_finish: int = 0
     overtaken: int = 0
@@ -82,13 +84,23 @@ class SequenceState:
 @dataclass(frozen=True, slots=True)
 class ScheduledRows:
     """`count` tokens of `sequence`, from position `start` on. `decides`: the step catches up with its last token, so
-    its next one can be decided; from `state`, if that was cached, in which case `count` is 0."""
+    its next one can be decided; from `state`, if that was cached, in which case `count` is 0. The step that decides
+    also computes the sequence's tree."""
 
     sequence: SequenceState
     start: int
     count: int
     decides: bool
     state: Any = None
+
+    @property
+    def tree(self) -> Sequence[TreeRow]:
+        return self.sequence.tree if self.decides else ()
+
+    @property
+    def width(self) -> int:
+        """Rows of the step."""
+        return self.count + len(self.tree)
 
 
 @dataclass(slots=True)
@@ -128,10 +140,10 @@ class Scheduler:
         if self.waiting and (self.config.continuous_batching or not self.running):
             self._admit(plan, room, now)
         for rows in plan:
-            rows.sequence.passes += rows.count > 0
-            rows.sequence.forwarded_tokens += rows.count
+            rows.sequence.passes += rows.width > 0
+            rows.sequence.forwarded_tokens += rows.width
             rows.sequence.widest_batch = max(rows.sequence.widest_batch, len(plan))
-            self.scheduled_tokens += rows.count
+            self.scheduled_tokens += rows.width
         return plan
 
     def commit(self, plan: Sequence[ScheduledRows]) -> None:
@@ -171,10 +183,10 @@ class Scheduler:
             ):
                 self._set_aside(sequence)  # and admit it again with what others compute
                 continue
-            count = self._share_of(sequence.pending, room, plan)
+            count = self._share_of(sequence, sequence.pending, room, plan)
             if count and self._make_space(sequence, count, plan):
                 plan.append(self._rows(sequence, count))
-                room -= count
+                room -= plan[-1].width
                 in_step.update(
                     self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
                 )
@@ -222,8 +234,8 @@ class Scheduler:
             match, state = self._match(sequence.tokens)
             if self._shares_prefixes and self._is_being_computed(sequence, match):
                 continue
-            count = self._share_of(len(sequence.tokens) - match.length, room, plan)
-            if continuous and count == 0 and state is None:
+            count = self._share_of(sequence, len(sequence.tokens) - match.length, room, plan)
+            if continuous and (count == 0 if state is None else len(sequence.tree) > room and plan):
                 break
             if not self.cache.fits(match, self._bound(sequence), promised=self._promised()):
                 sequence.overtaken += 1
@@ -237,9 +249,10 @@ class Scheduler:
             self.running.append(sequence)
             if state is not None:
                 plan.append(ScheduledRows(sequence, match.length, 0, True, state))
+                room -= plan[-1].width
             elif count and self._extend(sequence, count):
                 plan.append(self._rows(sequence, count))
-                room -= count
+                room -= plan[-1].width
 
     def _match(self, tokens: Sequence[int]) -> tuple[Match, Any]:
         """The longest cached prefix, and the state of its last token if it is all of `tokens`. Without a state one
@@ -276,11 +289,16 @@ class Scheduler:
                 return True
         return False
 
-    def _share_of(self, pending: int, room: int, plan: Sequence[ScheduledRows]) -> int:
-        """How many of `pending` tokens a step takes on that has room for `room` beside its plan."""
-        if self.config.chunked_prefill:
-            return min(pending, room)
-        return pending if pending <= room or not plan else 0
+    def _share_of(self, sequence: SequenceState, pending: int, room: int, plan: Sequence[ScheduledRows]) -> int:
+        """How many of `pending` tokens a step takes on that has room for `room` beside its plan. With the last one
+        comes the whole tree."""
+        if pending + len(sequence.tree) <= room:
+            return pending
+        if not self.config.chunked_prefill:
+            return 0 if plan else pending
+        if pending == 1 and not plan:
+            return 1
+        return min(pending - 1 if sequence.tree else pending, room)
 
     def _extend(self, sequence: SequenceState, count: int) -> bool:
         assert sequence.branch is not None

@@ -22,12 +22,26 @@ multiple of 4 rows, and other bits at 1, 2, 3, 5, 6 and 7 (measured with MKL; on
 @dataclass(frozen=True, slots=True)
 class SequenceRows:
     """The new tokens of one sequence in a step: `count` rows from `first_row` on, at positions `first_position`,
-    `first_position` + 1, ... `pages` holds at least the pages of positions 0 .. first_position + count - 1."""
+    `first_position` + 1, ... `pages` holds at least the pages of positions 0 .. first_position + count - 1.
+
+    `tree` adds rows behind those, one an entry: alternatives of what may follow. An entry is the index of the entry
+    that the row follows, or -1 for the sequence itself. Such a row reads all tokens of the sequence, the rows that lead
+    to it, and itself; its K and V are in no page.
+    """
 
     first_row: int
     count: int
     first_position: int
     pages: Sequence[int]
+    tree: Sequence[int] = ()
+
+
+def lineage(tree: Sequence[int]) -> list[list[int]]:
+    """The entries that lead to each entry of a tree, from the top, and itself."""
+    paths: list[list[int]] = []
+    for index, parent in enumerate(tree):
+        paths.append([*(paths[parent] if parent >= 0 else ()), index])
+    return paths
 
 
 class KVCache:
@@ -85,6 +99,10 @@ class Attention(ABC):
         """Prepare a step of `rows` rows (padding included); rows that no sequence names are padding."""
 
     @abstractmethod
-    def attend(self, q: Tensor, cache: KVCache, layer: int, plan: Any) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, cache: KVCache, layer: int, plan: Any) -> Tensor:
         """q [rows, heads, head_dim], and what `cache` holds of `layer` -> [rows, heads, head_dim]. Rows of padding are
-        finite and otherwise undefined."""
+        finite and otherwise undefined.
+
+        k, v [rows, kv_heads, head_dim] are those of the step's rows. The cache has them already; the rows of a tree are
+        read from here.
+        """

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kernels.attention import Attention, KVCache, SequenceRows
+from kernels.attention import Attention, KVCache, SequenceRows, lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class _Plan:
     sequence_of: Any  # [rows]
     positions: Any  # [rows]
     order: Any  # [rows]
+    lineage: Any  # [rows, deepest]
 
 
 class CpuAttention(Attention):
@@ -40,29 +41,45 @@ class CpuAttention(Attention):
         sequence_of = np.full(rows, -1, np.int32)
         positions = np.zeros(rows, np.int32)
         order: list[int] = []
+        lines: dict[int, list[int]] = {}  # of the rows of trees
         # Sequences that share pages become neighbours, and so do their rows in the tiles.
         for index, sequence in sorted(enumerate(sequences), key=lambda item: list(item[1].pages)):
             pages[index, : len(sequence.pages)] = sequence.pages
             end = sequence.first_row + sequence.count
-            sequence_of[sequence.first_row : end] = index
+            if len(sequence.pages) * page_size < sequence.first_position + sequence.count:
+                raise ValueError(
+                    f"{len(sequence.pages)} pages of {page_size} tokens do not hold position "
+                    f"{sequence.first_position + sequence.count - 1}"
+                )
             positions[sequence.first_row : end] = np.arange(sequence.count) + sequence.first_position
-            order += range(sequence.first_row, end)
+            positions[end : end + len(sequence.tree)] = sequence.first_position + sequence.count - 1
+            sequence_of[sequence.first_row : end + len(sequence.tree)] = index
+            order += range(sequence.first_row, end + len(sequence.tree))
+            for path in lineage(sequence.tree):
+                lines[end + path[-1]] = [end + entry for entry in path]
         order += np.flatnonzero(sequence_of < 0).tolist()
-        return _Plan(pages, sequence_of, positions, np.array(order, np.int32))
+        ancestors = np.full((rows, max(map(len, lines.values()), default=0)), -1, np.int32)
+        for row, line in lines.items():
+            ancestors[row, : len(line)] = line
+        return _Plan(pages, sequence_of, positions, np.array(order, np.int32), ancestors)
 
-    def attend(self, q: Tensor, cache: KVCache, layer: int, plan: _Plan) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, cache: KVCache, layer: int, plan: _Plan) -> Tensor:
         from kernels.cpu_attention import attend
 
         queries = q.float().contiguous()
+        fresh_k, fresh_v = (k.float().contiguous(), v.float().contiguous()) if plan.lineage.size else (queries, queries)
         out = torch.empty_like(queries)
         attend(
             queries.numpy(),
+            fresh_k.numpy(),
+            fresh_v.numpy(),
             cache.k[layer].numpy(),
             cache.v[layer].numpy(),
             plan.pages,
             plan.sequence_of,
             plan.positions,
             plan.order,
+            plan.lineage,
             self.shared,
             out.numpy(),
             torch.get_num_threads(),

@@ -126,12 +126,15 @@ def _softmax(s: Any, r: int, seen: int, highest: np.float32, floats: Any, bits: 
 @njit(**_options)
 def _tile(
     q: Any,
+    fresh_k: Any,
+    fresh_v: Any,
     k: Any,
     v: Any,
     pages: Any,
     sequence_of: Any,
     positions: Any,
     rows: Any,
+    lineage: Any,
     shared: bool,
     kv_head: int,
     out: Any,
@@ -196,6 +199,21 @@ def _tile(
                     _add_values(s, values, offset, acc, first, last, spare, dim, length)
             begin = end
     for i in range(count):
+        for a in range(lineage.shape[1]):
+            row = lineage[rows[i], a]
+            if row < 0:
+                break
+            for r in range(i * group, (i + 1) * group):
+                score = np.float32(0.0)
+                for d in range(dim):
+                    score += queries[r, d] * fresh_k[row, kv_head, d]
+                before = highest[r]
+                highest[r] = max(before, score)
+                shrink = np.float32(np.exp(before - highest[r]))
+                weight = np.float32(np.exp(score - highest[r]))
+                total[r] = total[r] * shrink + weight
+                for d in range(dim):
+                    acc[r, d] = acc[r, d] * shrink + weight * fresh_v[row, kv_head, d]
         for j in range(group):
             r = i * group + j
             share = np.float32(1.0) / total[r] if sequence_of[rows[i]] >= 0 else np.float32(0.0)
@@ -206,12 +224,15 @@ def _tile(
 @njit(parallel=True, **_options)
 def attend(
     q: Any,
+    fresh_k: Any,
+    fresh_v: Any,
     k: Any,
     v: Any,
     pages: Any,
     sequence_of: Any,
     positions: Any,
     order: Any,
+    lineage: Any,
     shared: bool,
     out: Any,
     threads: int,
@@ -220,12 +241,15 @@ def attend(
 
     q, out [rows, heads, head_dim]; k [pages, kv_heads, head_dim, page_size]; v [pages, kv_heads, page_size, head_dim],
     float32, contiguous, head_dim a multiple of 4. int32: pages [sequences, longest], sequence_of [rows], negative for
-    padding, whose output is zero; positions [rows]; order [rows]: the rows as they are put into tiles. With `shared`
-    False, rows of different sequences never read a page together. `out` must not overlap `q`.
+    padding, whose output is zero; positions [rows]; order [rows]: the rows as they are put into tiles; lineage
+    [rows, deepest]: rows whose fresh_k and fresh_v [rows, kv_heads, head_dim] are read after the pages, filled up with
+    -1. With `shared` False, rows of different sequences never read a page together. `out` must not overlap `q`.
     """
     kv_heads = k.shape[1]
     tasks = -(-order.size // TILE) * kv_heads
     for thread in prange(threads):
         for task in range(thread, tasks, threads):
             first = task // kv_heads * TILE
-            _tile(q, k, v, pages, sequence_of, positions, order[first : first + TILE], shared, task % kv_heads, out)
+            rows = order[first : first + TILE]
+            kv_head = task % kv_heads
+            _tile(q, fresh_k, fresh_v, k, v, pages, sequence_of, positions, rows, lineage, shared, kv_head, out)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from inference.choices import Targets
 from inference.radix import PageOperation
 from inference.runner import StepRunner
 from inference.scheduler import ScheduledRows
@@ -46,7 +47,7 @@ class Observer:
         self.contiguous += len(plan) * self._context_length
         return self._inner.run(operations, plan)
 
-    def logits(self, states: Sequence[Any], targets: Sequence[Sequence[int] | None]) -> Sequence[Tensor]:
+    def logits(self, states: Sequence[Any], targets: Sequence[Targets | None]) -> Sequence[Tensor]:
         return self._inner.logits(states, targets)
 
     def reset(self) -> None:

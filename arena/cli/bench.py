@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli import bench_quality, bench_roofline
 from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
+from inference.formats import WEIGHT_CHOICES
 
 if TYPE_CHECKING:
     from arena.bench.serving import Measurement
@@ -34,6 +36,8 @@ def load_options(in_flight: int, plies: int) -> Callable[[Callable[..., Any]], C
         click.option("--plies", type=positive, default=plies, show_default=True, help="Requests of each game."),
         click.option("--seed", type=int, default=0, show_default=True, help="Of the games and the answers."),
         click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`."),
+        click.option("--weights", type=click.Choice(WEIGHT_CHOICES), default="auto", show_default=True,
+                     help="How weights are held; auto is int8 where that is fast."),
         click.option("--threads", type=positive, help="Processor threads of the engine."),
         click.option("--page-size", type=positive, default=64, show_default=True, help="Tokens a KV page."),
         click.option("--kv-memory", type=positive, default=1024, show_default=True, help="MiB of the KV cache."),
@@ -59,6 +63,8 @@ def command() -> None:
     """
 
 
+command.add_command(bench_quality.command, "quality")
+command.add_command(bench_roofline.command, "roofline")
 command.add_command(prompts)
 command.add_command(rules)
 
@@ -71,18 +77,23 @@ command.add_command(rules)
 @click.option("--no-jump-forward", is_flag=True, help="Forced tokens are decoded one by one.")
 @click.option("--no-shared-attention", is_flag=True, help="Shared pages are read once for each sequence.")
 @click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True, help="Sequences a step.")
+@click.option("--roofline", is_flag=True, help="Also measure what this machine allows at best on this load.")
 @log_options
-def serving(as_json: bool, max_batch: int, **options: Any) -> None:
+def serving(as_json: bool, max_batch: int, roofline: bool, **options: Any) -> None:
     """Moves a second, latency and what a move costs."""
     switches = {
         name.removeprefix("no_"): not options.pop(name) for name in [name for name in options if name.startswith("no_")]
     }
     workload, config, model = _prepare(options, max_batch=max_batch, **switches)
     result = _measure(workload, config, model)
+    limit = _limit(result, config, model) if roofline else None
     if as_json:
-        echo_json({**asdict(result), "load": _load_of(workload), "engine": asdict(config)})
-    else:
-        _print_cell(result, workload)
+        told = {**asdict(result), "load": _load_of(workload), "engine": asdict(config), "weights": model.weights}
+        echo_json(told | ({"limit_moves_per_s": limit} if roofline else {}))
+        return
+    _print_cell(result, workload, model.weights)
+    if limit is not None:
+        click.echo(f"\n{result.moves_per_s / limit:.0%} of this machine's limit of {limit:,.1f} moves/s on this load.")
 
 
 @command.command()
@@ -154,6 +165,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
         raise UsageError(f"--plies {options['plies']}: {error}") from error
     config = EngineConfig(
         model=options["model"],
+        weights=options["weights"],
         threads=options["threads"],
         page_size=options["page_size"],
         kv_memory_mb=options["kv_memory"],
@@ -161,7 +173,7 @@ def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, Engine
         **settings,
     )
     try:
-        return workload, config, load_model(config.model)
+        return workload, config, load_model(config.model, weights=config.weights)
     except ModelError as error:
         raise UsageError(str(error)) from error
 
@@ -176,6 +188,21 @@ def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Me
         raise ArenaError(f"the engine failed under this load: {errors.exceptions[0]}") from errors
 
 
+def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> float:
+    import torch
+
+    from arena.bench.roofline import MoveCost, limit_moves_per_s, measure_ceilings
+
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    cost = MoveCost(
+        tokens=result.forwarded_tokens_per_move,
+        scored=result.passes_per_move,
+        context=result.prompt_tokens_per_move,
+    )
+    return limit_moves_per_s(model.config, model.weights, measure_ceilings(model.config), cost)
+
+
 def _load_of(workload: Workload) -> dict[str, Any]:
     return {
         "prompt": workload.prompt,
@@ -186,7 +213,7 @@ def _load_of(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _print_cell(result: Measurement, workload: Workload) -> None:
+def _print_cell(result: Measurement, workload: Workload, weights: str) -> None:
     from rich.table import Table
 
     def spread(values: dict[str, float]) -> str:
@@ -195,6 +222,7 @@ def _print_cell(result: Measurement, workload: Workload) -> None:
     table = Table(box=None, show_header=False)
     for name, value in (
         ("load", f"{workload.prompt}/{workload.answer}, {len(workload.games)} in flight, {result.requests} moves"),
+        ("weights", weights),
         ("moves/s", f"{result.moves_per_s:.2f}"),
         ("latency, ms", spread(result.latency_ms)),
         ("TTFT, ms", spread(result.ttft_ms)),

@@ -81,6 +81,11 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
     help="Go on with a run, by name or number; without one, the last that is not finished.",
 )
 @click.option("--model", metavar="MODEL", help="Name, folder, Hugging Face id or .gguf.  [default: smollm2-135m]")
+@click.option(
+    "--weights",
+    metavar="FORMAT",
+    help="How weights are held: int8, float32, bfloat16; auto is int8 where that is fast.  [default: auto]",
+)
 @click.option("--threads", type=int, metavar="N", help="Processor threads of the engine.")
 @click.option("--kv-memory", "kv_memory_mb", type=int, metavar="MIB", help="Memory of the KV cache.  [default: 1024]")
 @click.option("--page-size", type=int, metavar="N", help="Tokens a KV page.  [default: 64]")

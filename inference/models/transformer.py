@@ -50,7 +50,7 @@ class Transformer:
             normed = rms_norm(x, layer.input_norm, self.config.rms_norm_eps)
             q, k, v = self._qkv(layer, normed, cos, sin)
             cache.write(index, batch.slots, k, v)
-            mixed = attention.attend(q, cache, index, batch.attention)
+            mixed = attention.attend(q, k, v, cache, index, batch.attention)
             x = x + layer.output(mixed.flatten(1))
             x = x + self._feed_forward(layer, rms_norm(x, layer.post_norm, self.config.rms_norm_eps))
         return rms_norm(x[batch.output_rows], self.weights.norm, self.config.rms_norm_eps)

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
-from inference.models.linear import LazyLinear, Linear, make_linear
+from inference.models.linear import LazyLinear, Linear, MakeLinear, make_linear
+from inference.models.quantised import QuantisedMatrix
 
 ReadTensor = Callable[[str], Tensor]
 """Reads one tensor of a checkpoint by its Hugging Face name; raises KeyError if there is none."""
@@ -40,7 +41,7 @@ class ModelWeights:
     embedding: Tensor  # [vocab, hidden]
     layers: tuple[LayerWeights, ...]
     norm: Tensor  # [hidden]
-    output_embedding: Tensor  # [vocab, hidden]
+    output_embedding: Tensor | QuantisedMatrix  # [vocab, hidden]
     head: Linear
 
 
@@ -94,8 +95,15 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, device: torch.device | str) -> ModelWeights:
-    """Read every tensor once into memory of its own.
+def assemble(
+    config: ModelConfig,
+    read: ReadTensor,
+    *,
+    dtype: torch.dtype,
+    device: torch.device | str,
+    linear_of: MakeLinear = make_linear,
+) -> ModelWeights:
+    """Read every tensor once into memory of its own; `linear_of` decides how matrices are held.
 
     The copy keeps the result independent of the file: its memory is aligned alike on every load, and a file that is
     later truncated cannot kill the process. Raises ModelError for a tensor of another shape.
@@ -115,7 +123,7 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
 
     def linear(*names: str) -> Linear:
         bias = stack(*(f"{name}.bias" for name in names)) if f"{names[0]}.bias" in shapes else None
-        return make_linear(stack(*(f"{name}.weight" for name in names)), bias)
+        return linear_of(stack(*(f"{name}.weight" for name in names)), bias)
 
     def layer(index: int) -> LayerWeights:
         attention, mlp = f"model.layers.{index}.self_attn.", f"model.layers.{index}.mlp."
@@ -137,5 +145,5 @@ def assemble(config: ModelConfig, read: ReadTensor, *, dtype: torch.dtype, devic
         layers=tuple(layer(index) for index in range(config.layers)),
         norm=stack("model.norm.weight"),
         output_embedding=output_embedding,
-        head=LazyLinear(output_embedding),
+        head=LazyLinear(output_embedding, linear_of),
     )

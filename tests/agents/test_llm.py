@@ -57,7 +57,7 @@ async def test_constrained_chooses_among_the_legal_moves(make, engine, ask) -> N
     assert call.choices == request.position.legal_moves()
     assert call.terminator is None
     assert (call.temperature, call.seed) == (0.5, derive_seed(request.seed, 0))
-    assert [message.role for message in call.prompt] == ["system", "user"]
+    assert [message.role for message in call.prompt] == ["system", *["user", "assistant"] * 3, "user"]
     assert reply.move == request.position.legal_moves()[-1]
     assert (reply.policy, reply.probability, reply.failure) == ("constrained", 0.25, None)
     assert reply.accounting == COST
@@ -123,7 +123,7 @@ async def test_retry_tells_the_model_which_failure_it_was(make, engine, ask) -> 
     assert reply.move == "e2e4"
     assert reply.policy == "retry:5"
     assert [attempt.failure for attempt in reply.attempts] == [*kinds, None]
-    told = engine.calls[-1].prompt[2:]
+    told = engine.calls[-1].prompt[len(engine.calls[0].prompt) :]
     assert told[0::2] == tuple(Message("assistant", said) for said in ("", "I think I will", "My move is e4", "e2e5"))
     assert {message.role for message in told[1::2]} == {"user"}
     for said, (_, feedback) in zip(
@@ -136,7 +136,7 @@ async def test_every_try_extends_the_prompt_of_the_last(make, engine, ask) -> No
     engine.answers = ["no", "still no", "e2e4"]
     await make("retry:3").choose_move(ask())
     prompts = [call.prompt for call in engine.calls]
-    assert [len(prompt) for prompt in prompts] == [2, 4, 6]
+    assert [len(prompt) - len(prompts[0]) for prompt in prompts] == [0, 2, 4]
     for before, after in pairwise(prompts):
         assert after[: len(before)] == before
 
@@ -233,7 +233,7 @@ async def test_games_played_at_once_do_not_mix(make, engine, ask) -> None:
     for line, reply in zip(lines, replies, strict=True):
         mine = [call for call in engine.calls if call.seed in {attempt.seed for attempt in reply.attempts}]
         assert len(mine) == 2
-        assert all(f"Game so far: {line[0]}\n" in call.prompt[1].content for call in mine)
+        assert all(f"Game so far: {line[0]}\n" in call.prompt[7].content for call in mine)  # behind three examples
 
 
 async def test_start_warms_the_prompt_that_every_game_begins_with(make, engine, ask) -> None:
@@ -320,6 +320,12 @@ async def test_an_explanation_is_read_from_its_object(make, engine, ask) -> None
 def test_an_explanation_cannot_be_constrained(make) -> None:
     with pytest.raises(ValueError, match="prompt=explain-json answers in free text: set legality=retry:3, or free"):
         make(prompt="explain-json")
+
+
+def test_tries_that_could_only_be_the_same_are_refused(make) -> None:
+    with pytest.raises(ValueError, match="legality=retry:2 is of no use at temperature 0 with prompt=pgn"):
+        make("retry:2", prompt="pgn", temperature=0.0)
+    make("retry:1", prompt="pgn", temperature=0.0)
 
 
 async def test_an_own_seed_changes_what_is_drawn(make, engine, ask) -> None:

@@ -79,13 +79,13 @@ def test_what_was_told_of_a_game_begins_every_later_prompt(
 
 
 def test_history_comes_first_and_the_turn_last(template: PromptTemplate) -> None:
-    system, user = template.prompt(CHESS.position(None, LINE[:3]))
+    system, *_, user = template.prompt(CHESS.position(None, LINE[:3]))
     assert (system.role, user.role) == ("system", "user")
     assert user.content == "Game so far: e2e4 e7e5 g1f3\nBlack to move. Answer with one move such as e2e4."
 
 
 def test_before_the_first_move_the_prompt_says_so(template: PromptTemplate) -> None:
-    _, user = template.prompt(CHESS.position())
+    *_, user = template.prompt(CHESS.position())
     assert user.content.startswith("Game so far: no moves yet.\nWhite to move.")
 
 
@@ -97,7 +97,7 @@ def test_another_start_position_is_told_before_the_history(prompts: PromptLibrar
 
 def test_the_system_prompt_is_of_the_size_that_the_engine_is_measured_with(template: PromptTemplate) -> None:
     """Words, since a tokenizer would be a download: about 1,000 tokens at three quarters of a word each."""
-    system, _ = template.prompt(CHESS.position())
+    system, *_ = template.prompt(CHESS.position())
     assert 650 <= len(system.content.split()) <= 850
 
 
@@ -114,7 +114,7 @@ def test_a_game_record_is_told_byte_for_byte(prompts: PromptLibrary) -> None:
 
 def test_a_persona_stands_behind_the_system_prompt_and_changes_the_hash(template: PromptTemplate) -> None:
     bold = template.customised(persona="You love sacrifices.")
-    (system, user), (plain, same) = bold.prompt(CHESS.position()), template.prompt(CHESS.position())
+    (system, *user), (plain, *same) = bold.prompt(CHESS.position()), template.prompt(CHESS.position())
     assert system.content == plain.content + "\n\nYou love sacrifices."
     assert user == same
     assert bold.hash not in (template.hash, template.customised(persona="You love peace.").hash)

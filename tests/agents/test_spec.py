@@ -307,7 +307,7 @@ def test_a_template_of_its_own_is_loaded(context, prompts, tmp_path) -> None:
         ("llm?prompt=explain-json", "set legality=retry:3, or free"),
         ("llm?prompt=pgn&persona=x", "persona has no effect with prompt=pgn, which is no chat"),
         ("llm?prompt=transcript&examples=1", "examples has no effect with prompt=transcript"),
-        ("llm?examples=9", "examples must be from 0 to 3 for chess, not 9"),
+        ("llm?prompt=fen-legal&examples=9", "examples must be from 0 to 3 for chess, not 9"),
     ],
 )
 def test_a_template_that_does_not_fit_is_refused(context, text, fault) -> None:

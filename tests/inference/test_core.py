@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from inference.choices import ChoiceTrie
 from inference.core import EngineCore, Limits, Request
-from inference.deciders import ChoiceDecider, GenerateDecider
+from inference.deciders import ChoiceDecider, GenerateDecider, ScoreDecider
 from inference.errors import EngineFailedError, RequestTimeoutError, RequestTooLargeError
 from inference.radix import ClearPage
 from inference.scheduler import MAX_OVERTAKEN, SchedulerConfig
@@ -41,8 +41,17 @@ def logits_of(state):
     return torch.randn(VOCAB, generator=torch.Generator().manual_seed(state & 0xFFFFFFFF))
 
 
-def select(logits, tokens):
-    return logits if tokens is None else logits[list(tokens)]
+def select(logits, targets):
+    if targets is None:
+        return logits
+    return (torch.log_softmax(logits, 0) if targets.normalised else logits)[list(targets.tokens)]
+
+
+def tree_states(state, tree):
+    states = []
+    for row in tree:
+        states.append(chain(state if row.parent < 0 else states[row.parent], row.token))
+    return states
 
 
 class SimulatedModel:
@@ -79,10 +88,11 @@ class SimulatedModel:
                     assert self.kv[page][offset] == state, "a page does not hold its owner's tokens"
             if rows.decides and rows.state is None:
                 outputs.append(state)
+            outputs += tree_states(state, rows.tree)
         return outputs
 
     def logits(self, states, targets):
-        return [select(logits_of(state), tokens) for state, tokens in zip(states, targets, strict=True)]
+        return [select(logits_of(state), wanted) for state, wanted in zip(states, targets, strict=True)]
 
 
 def answer_alone(prompt, decider):
@@ -93,12 +103,17 @@ def answer_alone(prompt, decider):
         state = 0
         for token in tokens:
             state = chain(state, token)
-        verdict = decider.decide(select(logits_of(state), decider.targets))
+        below = zip(tree_states(state, decider.tree), decider.tree_targets, strict=True)
+        verdict = decider.decide(
+            select(logits_of(state), decider.targets), [select(logits_of(s), wanted) for s, wanted in below]
+        )
         tokens += verdict.append
     return result_of(decider)
 
 
 def result_of(decider):
+    if isinstance(decider, ScoreDecider):
+        return tuple(decider.logprobs)
     if isinstance(decider, ChoiceDecider):
         return (decider.node.choice, tuple(decider.path), decider.probability)
     return (decider.text, tuple(decider.token_ids), decider.finish_reason)
@@ -111,9 +126,14 @@ def generation(seed=0, max_tokens=6, **params):
 CHOICES = [(1, 2), (1, 2, 3), (1, 3), (4,), (5, 6, 7, 8), (5, 6, 7, 9)]
 
 
-def choice(seed=0, temperature=1.0, jump_forward=True):
+def choice(seed=0, temperature=1.0, jump_forward=True, one_pass=False):
     trie = ChoiceTrie.build(CHOICES, END)
-    return ChoiceDecider([str(c) for c in CHOICES], trie, temperature=temperature, seed=seed, jump_forward=jump_forward)
+    names = [str(c) for c in CHOICES]
+    return ChoiceDecider(names, trie, temperature=temperature, seed=seed, jump_forward=jump_forward, one_pass=one_pass)
+
+
+def score():
+    return ScoreDecider(ChoiceTrie.build(CHOICES, END), len(CHOICES))
 
 
 class World:
@@ -189,8 +209,12 @@ def test_every_answer_equals_the_answer_alone_through_thousands_of_random_steps(
             stem = rng.choice(stems)
             prompt = stem[: rng.randrange(1, len(stem) + 1)] + [rng.randrange(VOCAB) for _ in range(rng.randrange(9))]
             seed, temperature = rng.randrange(1000), rng.choice([0.0, 0.7, 1.5])
-            if rng.random() < 0.5:
-                make = lambda s=seed, t=temperature: choice(s, t)  # noqa: E731
+            kind = rng.random()
+            if kind < 0.4:
+                one_pass = kind < 0.15
+                make = lambda s=seed, t=temperature, o=one_pass: choice(s, t, one_pass=o)  # noqa: E731
+            elif kind < 0.5:
+                make = score
             else:
                 n = rng.randrange(1, 45)
                 make = lambda s=seed, t=temperature, n=n: generation(s, n, temperature=t, ignore_eos=n > 15)  # noqa: E731
@@ -278,6 +302,21 @@ def test_equal_prompts_are_computed_once():
             world.submit(range(12), generation(max_tokens=1))
         world.run()
     assert world.core.stats().forwarded_tokens == 12
+
+
+@pytest.mark.parametrize("budget", [3, 6, 40])
+def test_one_pass_over_the_trie_makes_the_choice_of_the_walk_and_leaves_nothing_behind(budget):
+    seeds = range(30)
+    walked, passed = (World(pages=200, max_batch_tokens=budget) for _ in range(2))
+    for seed in seeds:
+        walked.submit([1, 2, 3, seed % 4], choice(seed))
+        request = passed.submit([1, 2, 3, seed % 4], choice(seed, one_pass=True))
+    walked.run()
+    passed.run()
+    assert list(passed.answers.values()) != []
+    assert sorted(passed.answers.values()) == sorted(walked.answers.values())
+    assert request.usage().passes == 1
+    assert passed.core.cache.cached == 4  # pages: one a prompt
 
 
 def test_answers_that_agree_so_far_are_computed_once():

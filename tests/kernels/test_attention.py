@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kernels.attention import KVCache, SequenceRows
 from kernels.cpu import CpuAttention
@@ -24,9 +26,10 @@ def queries(rows: int, *, heads: int = HEADS, dim: int = DIM, seed: int = 2) -> 
     return torch.randn(rows, heads, dim, generator=torch.Generator().manual_seed(seed))
 
 
-def attend(attention, q, cache, sequences):
+def attend(attention, q, cache, sequences, k=None, v=None):
     plan = attention.plan(sequences, q.shape[0], cache.page_size)
-    return attention.attend(q, cache, 0, plan)
+    k = q[:, : cache.k[0].shape[1]] if k is None else k
+    return attention.attend(q, k, k if v is None else v, cache, 0, plan)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -46,6 +49,63 @@ def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, share
     used = 3 * page_size + 7
     torch.testing.assert_close(got[:used], want[:used], rtol=1e-5, atol=1e-5)
     assert torch.isfinite(got).all()
+
+
+def test_rows_of_a_tree_read_the_sequence_and_the_rows_that_lead_to_them():
+    cache, q = filled_cache(12, 16), queries(24)
+    k, v = (torch.randn(24, KV_HEADS, DIM, generator=torch.Generator().manual_seed(seed)) for seed in (7, 8))
+    sequences = [
+        SequenceRows(0, 2, 30, [5, 6], tree=[-1, 0, 1, 1, -1, 4]),  # 2 rows and 6 alternatives
+        SequenceRows(8, 1, 15, [7]),
+        SequenceRows(9, 0, 16, [7, 8], tree=[-1, -1, 0]),  # all of it is cached
+    ]
+    got = attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences, k, v)
+    want = attend(ReferenceAttention(), q, cache, sequences, k, v)
+    torch.testing.assert_close(got[:12], want[:12], rtol=1e-5, atol=1e-5)
+    alone = attend(CpuAttention(HEADS, KV_HEADS), q[:8], cache, sequences[:1], k[:8], v[:8])
+    assert torch.equal(alone[:8], got[:8])
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_step_gives_a_row_the_bits_that_it_has_alone(data):
+    page_size = data.draw(st.sampled_from([1, 3, 8, 16, 64, 128]), label="page size")
+    dim = data.draw(st.sampled_from([8, 64, 80, 128]), label="head dim")
+    kv_heads = data.draw(st.sampled_from([1, 3]), label="KV heads")
+    heads = kv_heads * data.draw(st.sampled_from([1, 2, 3, 4]), label="group")
+    cache = filled_cache(80, page_size, kv_heads=kv_heads, dim=dim)
+    shared = list(range(1, data.draw(st.integers(0, 3), label="shared pages") + 1))
+    sequences, rows = [], 0
+    for index in range(data.draw(st.integers(1, 12), label="sequences")):
+        pages = [*shared, *range(10 + 5 * index, 14 + 5 * index)]
+        first = data.draw(st.integers(0, (len(pages) - 1) * page_size), label="first position")
+        count = data.draw(st.integers(1, min(20, len(pages) * page_size - first)), label="rows")
+        sequences.append(SequenceRows(rows, count, first, pages))
+        rows += count
+    q = queries(rows, heads=heads, dim=dim)
+    together = attend(CpuAttention(heads, kv_heads), q, cache, sequences)
+    apart = attend(CpuAttention(heads, kv_heads, shared=False), q, cache, sequences)
+    assert torch.equal(together, apart)
+    for sequence in sequences:
+        for i in range(sequence.count):
+            row = sequence.first_row + i
+            one = SequenceRows(0, 1, sequence.first_position + i, sequence.pages)
+            alone = attend(CpuAttention(heads, kv_heads), q[row : row + 1], cache, [one])
+            assert torch.equal(alone[0], together[row]), (row, sequence)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    cache, q = filled_cache(60, 64, kv_heads=3, dim=64), queries(40, heads=9, dim=64)
+    sequences = [SequenceRows(i, 1, 280 + i, [1, 2, 3, 4, 10 + i]) for i in range(40)]
+    threads = torch.get_num_threads()
+    results = []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            results.append(attend(CpuAttention(9, 3), q, cache, sequences))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(results[0], other) for other in results[1:])
 
 
 def test_a_row_has_the_same_bits_alone_and_in_company_whoever_shares_its_pages():

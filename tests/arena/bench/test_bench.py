@@ -28,13 +28,13 @@ def test_a_workload_is_a_function_of_its_arguments_and_its_games_are_legal(promp
     one, two = (make_workload(prompts, in_flight=3, plies=12, seed=5) for _ in range(2))
     assert one == two
     assert one.requests == 36
-    assert len({turns[-1].prompt[1] for turns in one.games}) == 3
+    assert len({turns[-1].prompt[-1] for turns in one.games}) == 3
     other = make_workload(prompts, in_flight=3, plies=12, seed=6)
     assert other.games[0][-1].prompt != one.games[0][-1].prompt
     for turns in one.games:
         board = chess.Board()
         for turn in turns:
-            told = turn.prompt[1].content.partition("Game so far:")[2].split("\n")[0].split()
+            told = turn.prompt[-1].content.partition("Game so far:")[2].split("\n")[0].split()
             if turn.ply:
                 assert told[:-1] == [move.uci() for move in board.move_stack]
                 board.push_uci(told[-1])
@@ -45,11 +45,11 @@ def test_a_workload_is_a_function_of_its_arguments_and_its_games_are_legal(promp
 def test_history_prompts_only_grow_and_fen_prompts_show_the_board(prompts):
     history = make_workload(prompts, in_flight=1, plies=6).games[0]
     for before, after in itertools.pairwise(history[1:]):
-        grown = before.prompt[1].content.split("\n")[0]
-        assert after.prompt[1].content.startswith(grown)
+        grown = before.prompt[-1].content.split("\n")[0]
+        assert after.prompt[-1].content.startswith(grown)
     fen = make_workload(prompts, prompt="fen", in_flight=1, plies=6).games[0]
-    assert all(f"Legal moves: {' '.join(turn.choices)}" in turn.prompt[1].content for turn in fen)
-    assert len({turn.prompt[1].content for turn in fen}) == 6
+    assert all(f"Legal moves: {' '.join(turn.choices)}" in turn.prompt[-1].content for turn in fen)
+    assert len({turn.prompt[-1].content for turn in fen}) == 6
 
 
 class Nothing:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from inference.models.linear import PackedLinear, PlainLinear, make_linear, packing_works
+from inference.models.linear import Bfloat16Linear, PackedLinear, PlainLinear, make_linear, packing_works
 from kernels.attention import ROW_TILE
 
 needs_packing = pytest.mark.skipif(not packing_works(), reason="this build of torch has no oneDNN")
@@ -32,3 +32,12 @@ def test_a_row_has_the_same_bits_at_every_padded_row_count(kind, out, inner):
 
 def test_weights_that_cannot_be_packed_stay_plain():
     assert isinstance(make_linear(matrix(8, 8).bfloat16()), PlainLinear)
+
+
+def test_bfloat16_rounds_weights_and_inputs_and_keeps_rows_apart():
+    weight, bias, x = matrix(64, 48), matrix(1, 64)[0], matrix(40, 48, seed=1)
+    linear = Bfloat16Linear(weight, bias)
+    want = x.bfloat16().double() @ weight.bfloat16().double().T + bias
+    torch.testing.assert_close(linear(x).double(), want, rtol=2**-8, atol=2**-6)
+    assert torch.equal(linear(x[:ROW_TILE]), linear(x)[:ROW_TILE])
+    assert torch.equal(linear.weight, weight.bfloat16().float())

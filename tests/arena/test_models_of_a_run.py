@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,11 +30,12 @@ class FakeEngine:
         return f"sum of {self.model_name}"
 
     alive = True
+    model = SimpleNamespace(weights="int8")
 
     def environment(self) -> dict[str, int]:
         return {"threads": 1}
 
-    def start(self) -> None:
+    def start(self, progress=None) -> None:
         self.log.append(f"start {self.model_name}")
 
     def close(self) -> None:
