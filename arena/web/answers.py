@@ -89,10 +89,17 @@ def number_of(request: Request, name: str, text: str | None = None) -> int:
 
 def run_of(request: Request) -> int | str:
     """The run that the path names by number or by name; 404 for what cannot be either."""
-    given = str(request.path_params["run"])
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given, re.ASCII):
+    key = run_key(str(request.path_params["run"]))
+    if key is None:
         raise HTTPException(404)
-    return number_of(request, "run") if given.isdecimal() else given
+    return key
+
+
+def run_key(text: str) -> int | str | None:
+    """A run's number or name, as the text has it; None for what cannot be either."""
+    if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII):
+        return int(text)
+    return text if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text, re.ASCII) and not text.isdecimal() else None
 
 
 def ending(game: Ended, rules: str) -> str:

@@ -10,12 +10,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from arena.errors import StoreError, UnfitError, UsageError
 from arena.gib import to_gib
 from arena.pgn import to_pgn
+from arena.printable import printable, shortened
 from arena.replay.pages import page_data
 from arena.replay.text import replay_text
 from arena.replay.viewmodel import replay_of
-from arena.store.queries import GameDetail, game_detail, list_games, list_runs, run_summary
+from arena.store.queries import GameDetail, GameLine, game_detail, list_games, list_runs, run_summary
 from arena.store.watching import boards, choices, engine_samples, neighbours, picture, run_line
-from arena.web.answers import ending, number_of, page, run_of
+from arena.web.answers import MAX_NAME, ending, number_of, page, run_key, run_of
 from arena.web.charts import HEIGHT, LEFT, RIGHT, WIDTH, engine_charts
 from arena.web.standings import standings
 from arena.web.stream import ENDED_SHOWN, board_json
@@ -23,13 +24,17 @@ from games import get_game
 from games.base import InvalidPositionError, UnknownGameError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
+    from arena.store.database import Database
     from arena.web.record import Record
 
 GAMES_A_PAGE = 50
 RUNS_A_PAGE = 50
 MAX_CHOICES = 200
+MAX_PROBLEM = 500
 CHART_SAMPLES = 480
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 FILTERS = ("run", "agent", "result", "termination")
@@ -61,10 +66,9 @@ class Pages:
             known = choices(db, most=MAX_CHOICES)
             runs = list_runs(db)[:MAX_CHOICES]
             try:
-                given = {name: value or None for name, value in filters.items()}
-                found = list_games(db, **given, before=before, limit=GAMES_A_PAGE + 1)
+                found = _filtered(db, filters, before)
             except UsageError as error:
-                problem = str(error)
+                problem = printable(shortened(str(error), MAX_PROBLEM))
         shown = found[:GAMES_A_PAGE]
         more = {**filters, "before": str(shown[-1].game_id)} if len(found) > len(shown) else None
         return page(
@@ -73,7 +77,9 @@ class Pages:
             404 if problem else 200,
             games=[(game, ending(game, game.game)) for game in shown],
             filters=filters,
-            known=known,
+            # A name that does not print as it is cannot be offered as text to send back.
+            agents=[name for name in known.agents if name.isprintable() and len(name) <= MAX_NAME],
+            terminations=known.terminations,
             runs=runs,
             results=RESULTS,
             problem=problem,
@@ -156,6 +162,15 @@ class Pages:
         if not runs:
             raise UsageError("no run is recorded yet")
         return RedirectResponse(f"/runs/{runs[0].run_id}/live", 307)
+
+
+def _filtered(db: Database, filters: Mapping[str, str], before: int | None) -> list[GameLine]:
+    """One game more than a page holds. Raises UsageError for a run or an agent that is not in the record."""
+    run = run_key(filters["run"]) if filters["run"] else None
+    if filters["run"] and run is None:
+        raise UsageError(f"there is no run {shortened(filters['run'], MAX_NAME)}")
+    rest = {name: filters[name] or None for name in FILTERS if name != "run"}
+    return list_games(db, run=run, **rest, before=before, limit=GAMES_A_PAGE + 1)
 
 
 def _saved(detail: GameDetail) -> dict[str, str]:

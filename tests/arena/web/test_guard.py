@@ -6,7 +6,16 @@ import pytest
 
 from arena.web.guard import host_name, names_of
 
-PATHS = ("/", "/games", "/games/1", "/games/1/data.json", "/games/1/events", "/runs/1/live", "/static/pages.css", "/nix")
+PATHS = (
+    "/",
+    "/games",
+    "/games/1",
+    "/games/1/data.json",
+    "/games/1/events",
+    "/runs/1/live",
+    "/static/pages.css",
+    "/nix",
+)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
@@ -99,9 +108,9 @@ def test_paths_lead_nowhere_but_to_our_own_files(sample, path):
         "/games/1e3",
         "/games/0x1",
         "/games/%31%20",
-        "/games/٣",
+        "/games/%D9%A3",
         f"/games/{2**63}",
-        f"/games/{10**5000}",
+        "/games/" + "9" * 5000,
         f"/games/{10**40}/data.json",
         f"/games/{10**40}/events",
         f"/games/1/board.svg?ply={10**40}",
@@ -111,13 +120,13 @@ def test_paths_lead_nowhere_but_to_our_own_files(sample, path):
         "/games?before=x",
         f"/games?before={10**40}",
         "/?before=-1",
-        f"/games?run={10**4000}",
+        "/games?run=" + "9" * 4500,
         "/games?run=x'%20OR%201=1--",
         "/runs/2",
         "/runs/nobody",
         "/runs/%3Cscript%3E",
         f"/runs/{10**40}",
-        f"/runs/{10**5000}/engine",
+        f"/runs/{'9' * 5000}/engine",
         "/runs/nobody/live",
         "/runs/nobody/live/events",
         "/runs/nobody/standings",
@@ -125,7 +134,6 @@ def test_paths_lead_nowhere_but_to_our_own_files(sample, path):
     ],
 )
 def test_what_is_not_in_the_record_is_not_found(sample, path):
-    path = path.encode().decode("latin-1")
     answer = sample.get(path)
     assert answer.status == 404
     assert "Not found" in answer.text or "Games" in answer.text
