@@ -7,14 +7,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from arena.errors import StoreError, UnfitError, UsageError
-from arena.gib import to_gib
-from arena.pgn import to_pgn
+from arena.errors import StoreError, UsageError
 from arena.printable import printable, shortened
 from arena.replay.pages import page_data
+from arena.replay.saved import saved_file
 from arena.replay.text import replay_text
 from arena.replay.viewmodel import replay_of
-from arena.store.queries import GameDetail, GameLine, game_detail, list_games, list_runs, run_summary
+from arena.store.queries import GameLine, game_detail, list_games, list_runs, run_summary
 from arena.store.watching import boards, choices, engine_samples, neighbours, picture, run_line
 from arena.web.answers import MAX_NAME, ending, number_of, page, run_key, run_of
 from arena.web.charts import HEIGHT, LEFT, RIGHT, WIDTH, engine_charts
@@ -137,7 +136,8 @@ class Pages:
         links = {"index": f"/games?run={detail.run_id}"}
         links |= {"previous": f"/games/{older}"} if older else {}
         links |= {"next": f"/games/{newer}"} if newer else {}
-        return JSONResponse(page_data(replay_of(detail), saved=_saved(detail), links=links))
+        replay = replay_of(detail)
+        return JSONResponse(page_data(replay, saved=dict([saved_file(detail, replay)]), links=links))
 
     def board(self, request: Request) -> Response:
         """The board after `?ply=N` (the last, if left out), from the other side with `?flip=1`, as a picture."""
@@ -171,15 +171,6 @@ def _filtered(db: Database, filters: Mapping[str, str], before: int | None) -> l
         raise UsageError(f"there is no run {shortened(filters['run'], MAX_NAME)}")
     rest = {name: filters[name] or None for name in FILTERS if name != "run"}
     return list_games(db, run=run, **rest, before=before, limit=GAMES_A_PAGE + 1)
-
-
-def _saved(detail: GameDetail) -> dict[str, str]:
-    """The game in the file format of its rules, to be kept; nothing if it does not fit into that."""
-    form, write = ("pgn", to_pgn) if detail.game == "chess" else ("gib", to_gib)
-    try:
-        return {f"game-{detail.game_id}.{form}": write(detail)}
-    except UnfitError:
-        return {}
 
 
 def _before(request: Request) -> int | None:

@@ -20,6 +20,13 @@ const ArenaReplay = (() => {
     ["m", "light, dark"], ["?", "this list"],
   ];
 
+  const ICONS = {  // in a box of 24 by 24; drawn, since fonts lack some of these signs
+    start: "M5 5v14M19 5v14L8 12z", back: "M15 5l-7 7 7 7", on: "M9 5l7 7-7 7", end: "M19 5v14M5 5v14l11-7z",
+    play: "M6 4v16l14-8z", pause: "M7 5v14h3V5zM14 5v14h3V5z", turn: "M8 20V5M4 9l4-5 4 5M16 4v15M12 15l4 5 4-5",
+    save: "M12 3v12M7 11l5 5 5-5M4 20h16", theme: "M20 14.5A8.5 8.5 0 1 1 9.5 4a7 7 0 0 0 10.5 10.5z",
+  };
+  const OUTLINES = new Set(["back", "on", "turn", "save"]);
+
   function el(tag, properties = {}, ...children) {
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(properties)) {
@@ -36,6 +43,10 @@ const ArenaReplay = (() => {
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     node.append(...children);
     return node;
+  }
+
+  function icon(name) {
+    return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: ICONS[name], fill: OUTLINES.has(name) ? "none" : "currentColor" }));
   }
 
   const parsed = new Map();
@@ -142,9 +153,9 @@ const ArenaReplay = (() => {
     };
     const button = (label, title, action) => el("button", { type: "button", title, "aria-label": title, onclick: action }, label);
     const buttons = {
-      start: button("⏮", "To the start (Home)", () => show(0)), back: button("◀", "One ply back (←)", () => show(state.ply - 1)),
-      play: button("▶▶", "Play (space)", toggle), on: button("▶", "One ply on (→)", () => show(state.ply + 1)),
-      end: button("⏭", "To the end (End)", () => show(replay.last)),
+      start: button(icon("start"), "To the start (Home)", () => show(0)), back: button(icon("back"), "One ply back (←)", () => show(state.ply - 1)),
+      play: button(icon("play"), "Play, pause (space)", toggle), on: button(icon("on"), "One ply on (→)", () => show(state.ply + 1)),
+      end: button(icon("end"), "To the end (End)", () => show(replay.last)),
     };
     const help = el("dialog", { "aria-label": "Keys", onclick: () => help.close() }, el("h2", {}, "Keys"),
       el("dl", {}, ...KEYS.flatMap(([keys, what]) => [el("dt", {}, ...keys.split(" ").flatMap((key) => [el("kbd", {}, key), " "])), el("dd", {}, what)])));
@@ -159,8 +170,8 @@ const ArenaReplay = (() => {
       el("section", { class: "board", "aria-label": "Board" }, parts.players[1], parts.board, parts.players[0], parts.slider,
         el("div", { class: "controls" }, ...Object.values(buttons),
           button("−", "Slower (−)", () => faster(-1)), parts.speed, button("+", "Faster (+)", () => faster(1)),
-          button("⇅", "Turn the board (f)", flip), Object.keys(files).length ? button("⤓", "Save the game (e)", save) : null,
-          button("◐", "Light or dark (m)", theme), button("?", "Keys (?)", () => help.showModal()))),
+          button(icon("turn"), "Turn the board (f)", flip), Object.keys(files).length ? button(icon("save"), "Save the game (e)", save) : null,
+          button(icon("theme"), "Light or dark (m)", theme), button("?", "Keys (?)", () => help.showModal()))),
       parts.moves, parts.detail, parts.chart, parts.words, help);
 
     function current() { return replay.plies[state.ply]; }
@@ -190,7 +201,7 @@ const ArenaReplay = (() => {
       parts.words.textContent = `${ply.move_words ? `Ply ${ply.ply}: ${ply.move_words}. ` : "Start. "}${ply.words}`;
       buttons.start.disabled = buttons.back.disabled = state.ply === 0;
       buttons.on.disabled = buttons.end.disabled = state.ply === replay.last;
-      buttons.play.textContent = state.playing ? "❚❚" : "▶▶";
+      buttons.play.replaceChildren(icon(state.playing ? "pause" : "play"));
       parts.speed.textContent = `${state.recorded ? "recorded" : "fixed"} × ${SPEEDS[state.speed]}`;
       for (const node of parts.moves.querySelectorAll("[aria-current]")) node.removeAttribute("aria-current");
       const here = parts.moves.querySelector(`[data-ply="${state.ply}"]`);

@@ -84,7 +84,7 @@ def test_link_keeps_pointing_at_the_file(four, arena, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        ((), 2, "say which format to write: --pgn, --gib or --jsonl"),
+        ((), 2, "say which format to write: --pgn, --gib, --jsonl, --text, --html, --svg, --gif or --site DIR"),
         (("--pgn", "--run", "mine", 1), 2, "name games or a run, not both"),
         (("--pgn", "--run", "yours"), 2, "there is no run yours; the latest are 1 (mine)"),
         (("--pgn", "-o", "/nowhere/at/all.pgn"), 1, "cannot write /nowhere/at/all.pgn: No such file or directory"),
