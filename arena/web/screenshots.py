@@ -84,7 +84,7 @@ def take(running: Browser, url: str, shot: Shot, folder: Path) -> Path:
     page = running.new_page(viewport={"width": shot.width, "height": shot.height}, color_scheme=shot.scheme)
     page.goto(url.rstrip("/") + shot.path)
     page.wait_for_selector(LOADED)
-    page.wait_for_function("[...document.images].every((image) => image.complete)")
+    page.evaluate("Promise.all([...document.images].map((image) => image.decode()))")
     target = folder / f"{shot.name}.png"
     drawn = Image.open(BytesIO(page.screenshot()))
     page.close()
