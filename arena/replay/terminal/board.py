@@ -15,7 +15,7 @@ from games.base import Side
 from games.pictures import board_text
 from games.words import placement
 
-LIGHT, DARK, LIGHT_MOVED, DARK_MOVED, CHECKED = "#d9c7a3", "#a98a62", "#e6d86e", "#bfa63f", "#e0614f"
+LIGHT, DARK, LIGHT_MOVED, DARK_MOVED, CHECKED = "#b8a27c", "#8c7050", "#c9b840", "#a8922c", "#d0503f"
 WOOD, WOOD_MOVED, LINES = "#ecc98f", "#ffe066", "#8a6535"
 CHESS_INK: dict[Side, str] = {"first": "bold #ffffff", "second": "bold #101010"}
 JANGGI_INK: dict[Side, str] = {"first": "bold #0b3f7a", "second": "bold #b3201e"}
@@ -51,7 +51,7 @@ def _chess_lines(ply: Ply, flip: bool, columns: int, rows: int) -> Iterator[Text
     for rank in range(1, 9) if flip else range(8, 0, -1):
         for row in range(rows):
             middle = row == rows // 2
-            line = Text(f"{rank} " if middle else "  ", "dim")
+            line = Text().append(f"{rank} " if middle else "  ", "dim")
             for file in files:
                 square = f"{file}{rank}"
                 piece = pieces.get(square, "") if middle else ""

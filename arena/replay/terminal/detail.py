@@ -59,7 +59,7 @@ def _tries(attempts: tuple[Attempt, ...]) -> Iterator[Text]:
 
 
 def _fact(name: str, value: str) -> Text:
-    return Text(f"{name:<12}", "dim").append(printable(value), "not dim")
+    return Text().append(f"{name:<12}", "dim").append(printable(value))
 
 
 def _bar(share: float) -> Text:
