@@ -16,6 +16,12 @@ NAMELESS = """
 """
 """What a screen reader would have no words for."""
 
+BRIGHTNESS = """
+[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor].map((colour) =>
+  colour.match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0))
+"""
+"""Of ink and ground, from 0 to 765."""
+
 
 @pytest.fixture(scope="module")
 def chromium():
@@ -24,9 +30,8 @@ def chromium():
     from arena.web.screenshots import browser
 
     try:
-        running = browser()
-        with running as found:
-            yield found
+        with browser() as running:
+            yield running
     except ArenaError as error:
         pytest.skip(str(error))
 
@@ -178,17 +183,12 @@ def test_every_page_fits_a_desk_and_a_phone_and_names_what_can_be_used(page, sam
         assert page.evaluate(NAMELESS) == [], path
 
 
-def test_dark_and_light_differ_and_both_can_be_read(chromium, sample):
+def test_dark_and_light_differ_and_both_can_be_read(page, sample):
     seen = {}
+    page.goto(f"{sample.url}/games")
     for scheme in ("light", "dark"):
-        page = chromium.new_page(color_scheme=scheme)
-        page.goto(f"{sample.url}/games")
-        seen[scheme] = page.evaluate(
-            "(() => { const style = getComputedStyle(document.body);"
-            " return [style.color, style.backgroundColor].map((rgb) => rgb.match(/\\d+/g).slice(0, 3)"
-            ".reduce((sum, part) => sum + Number(part), 0)); })()"
-        )
-        page.close()
+        page.emulate_media(color_scheme=scheme)
+        seen[scheme] = page.evaluate(BRIGHTNESS)
     ink, ground = zip(seen["light"], seen["dark"], strict=True)
     assert ink[0] + 300 < ground[0]
     assert ground[1] + 300 < ink[1]
