@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 ARGS   ?=
 
-.PHONY: help play test lint types wheel clean janggi-differential openings-check
+.PHONY: help play test lint types wheel clean janggi-differential openings-check screenshots
 
 help:
 	@echo "make play    set everything up and let 16 agents play (more options: make play ARGS='--max-plies 40')"
@@ -15,6 +15,7 @@ help:
 	@echo "make janggi-differential  play 20,000 random plies of each janggi rule set beside pyffish (more: ARGS='--seed 2')"
 	@echo "make lint    ruff and mypy"
 	@echo "make wheel   build the wheel into dist/"
+	@echo "make screenshots  draw the pictures of the README anew (needs Chromium: CHROMIUM=/usr/bin/chromium)"
 	@echo "make clean   remove .venv and what was built"
 	@echo "make openings-check   ask Stockfish whether the chess openings are balanced (some minutes)"
 
@@ -38,6 +39,9 @@ wheel: $(DEV)
 
 openings-check: $(STAMP)
 	$(BIN)/python -m arena.tournament.openings_check $(ARGS)
+
+screenshots: $(DEV)
+	$(BIN)/python -m arena.web.screenshots $(ARGS)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arena needs Python 3.11 or newer: make PYTHON=python3.12")'

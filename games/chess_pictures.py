@@ -39,6 +39,8 @@ SQUARE, MARGIN = 45, 20
 WIDTH = 2 * MARGIN + 8 * SQUARE
 
 _ID = re.compile(' id="[^"]*"')
+_STYLE = re.compile('style="([^"]*)"')
+_DECLARATION = re.compile(r"([\w-]+):\s*([^;]+);")
 
 
 def chess_art() -> BoardArt:
@@ -54,12 +56,17 @@ def chess_art() -> BoardArt:
         files=8,
         ranks=8,
         empty=("".join(_empty_board(False)), "".join(_empty_board(True))),
-        # An id may be there once only in a document, a piece is there more often.
-        pieces={"figures": {letter: f"{centred}{_ID.sub('', svg)}</g>" for letter, svg in chess.svg.PIECES.items()}},
+        pieces={"figures": {letter: f"{centred}{_plain(svg)}</g>" for letter, svg in chess.svg.PIECES.items()}},
         left=moved,
         reached=dict.fromkeys("KQRBNP", moved),
         check=f'<circle r="{SQUARE / 2}" fill="#ff2a1f" fill-opacity="0.7"/>',
     )
+
+
+def _plain(piece: str) -> str:
+    """A piece without an id, which may be there once only in a document, and with attributes in place of inline style,
+    which a page's content security policy may forbid."""
+    return _STYLE.sub(lambda style: _DECLARATION.sub(r'\1="\2"', style[1]), _ID.sub("", piece))
 
 
 def _empty_board(flip: bool) -> Iterator[str]:

@@ -32,6 +32,7 @@ COMMANDS = {
     "analyse": "Have a UCI engine judge recorded games, off the clock.",
     "report": "Write the report of a recorded run: one HTML page, Markdown, CSV, JSON.",
     "replay": "Step through recorded games on the terminal.",
+    "web": "Serve the record to a browser: replays, live boards, charts.",
     "export": "Write recorded games to files: PGN, .gib, HTML, SVG, GIF, text, JSON lines.",
     "import": "Record the games of a file (PGN, .gib).",
     "position": "Show a position: board, legal moves, outcome; draw it as SVG.",

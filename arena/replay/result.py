@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from games.base import Side
 
-if TYPE_CHECKING:
-    from arena.store.queries import GameLine
+
+class Ended(Protocol):
+    """What the words are made of, as `GameLine` and other rows about a game have it."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def result(self) -> str | None: ...
+    @property
+    def termination(self) -> str | None: ...
+    @property
+    def void(self) -> bool: ...
+    @property
+    def plies(self) -> int: ...
+
 
 WINNERS: dict[str, Side] = {"1-0": "first", "0-1": "second"}
 
@@ -29,7 +42,7 @@ ENDINGS = {
 """By termination, what follows the result; a rule that is not listed is `by` its name."""
 
 
-def result_words(game: GameLine, sides: Mapping[Side, str]) -> str:
+def result_words(game: Ended, sides: Mapping[Side, str]) -> str:
     """`White wins by checkmate`, `Draw at the ply limit`, `Unfinished after 12 plies`; no full stop."""
     plies = f"{game.plies} {'ply' if game.plies == 1 else 'plies'}"
     if game.status == "scheduled":

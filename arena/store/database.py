@@ -72,6 +72,33 @@ class Database:
         return path is None or path.exists()
 
     @classmethod
+    def view(cls, where: str | Path) -> Database:
+        """Open the record at `where` to read it and nothing else: what is in the file stays as it is.
+
+        Raises StoreError, also for tables of an older version: bringing them up to date would be writing.
+        """
+        url = _url(where)
+        path = _sqlite_path(url)
+        name = str(path) if path is not None else url.render_as_string(hide_password=True)
+        if path is not None:
+            _check_path(path, create=False)
+        with _explained(name):
+            database = cls(_engine(url, path, create=False, read_only=True), name, path)
+        try:
+            with _explained(name), database._engine.connect() as connection:
+                found = revision(connection)
+                if found is None:
+                    raise StoreError("it is empty; `arena play` makes a record")
+                if found != HEAD:
+                    raise StoreError(
+                        f"its tables are of an older version ({found}): `arena games` brings them up to date"
+                    )
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
     def check(cls, where: str | Path) -> None:
         """Raises StoreError if no record can be opened or made at `where`. Makes no file."""
         path = _sqlite_path(_url(where))
@@ -173,9 +200,9 @@ def _check_path(path: Path, *, create: bool) -> None:
         raise NoSuchDatabaseError(f"database {path}: {error}") from error
 
 
-def _engine(url: URL, path: Path | None, *, create: bool) -> Engine:
+def _engine(url: URL, path: Path | None, *, create: bool, read_only: bool = False) -> Engine:
     if path is not None:
-        return sqlite_engine(path, create=create)
+        return sqlite_engine(path, create=create, read_only=read_only)
     try:
         return create_engine(url)
     except (NoSuchModuleError, ModuleNotFoundError) as error:

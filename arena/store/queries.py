@@ -177,9 +177,10 @@ def list_games(
     agent: str | None = None,
     result: str | None = None,
     termination: str | None = None,
+    before: int | None = None,
     limit: int | None = None,
 ) -> list[GameLine]:
-    """Games that match every filter given, the newest first.
+    """Games that match every filter given, the newest first; `before` a game's number: only older ones.
 
     Raises UsageError for a run or an agent that is not in the record.
     """
@@ -194,6 +195,8 @@ def list_games(
             query = query.where(GameRow.result == result)
         if termination is not None:
             query = query.where(GameRow.termination == termination)
+        if before is not None:
+            query = query.where(GameRow.id < before)
         rows = session.execute(query.order_by(GameRow.id.desc()).limit(limit))
         return [GameLine(**_line(*row)) for row in rows]
 

@@ -18,13 +18,15 @@ READ_ONLY_FOLDER = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Primary result codes of opening a write-ahead-log database where its side files cannot be made."""
 
 
-def sqlite_engine(path: Path, *, create: bool) -> Engine:
-    """An engine on the file `path`.
+def sqlite_engine(path: Path, *, create: bool, read_only: bool = False) -> Engine:
+    """An engine on the file `path`; with `read_only` SQLite itself refuses to write, not even a checkpoint.
 
     Transactions begin as `BEGIN`, or as `BEGIN IMMEDIATE` on a connection with the execution option `writes`:
     a writer waits for its turn at the start, and never fails half way because a reader became a writer.
     """
-    engine = create_engine("sqlite://", creator=_connector(path, create=create), poolclass=QueuePool)
+    engine = create_engine(
+        "sqlite://", creator=_connector(path, create=create, read_only=read_only), poolclass=QueuePool
+    )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -34,10 +36,12 @@ def sqlite_engine(path: Path, *, create: bool) -> Engine:
     return engine
 
 
-def _connector(path: Path, *, create: bool) -> Callable[[], sqlite3.Connection]:
+def _connector(path: Path, *, create: bool, read_only: bool) -> Callable[[], sqlite3.Connection]:
+    mode = "rwc" if create else "ro" if read_only else "rw"
+
     def connect() -> sqlite3.Connection:
         try:
-            return _open(path, "mode=rwc" if create else "mode=rw", wal=create)
+            return _open(path, f"mode={mode}", wal=create)
         except sqlite3.OperationalError as error:
             unreadable = (error.sqlite_errorcode & 0xFF) in READ_ONLY_FOLDER
             if create or not unreadable or path.with_name(path.name + "-wal").exists():

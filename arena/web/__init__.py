@@ -1,0 +1,1 @@
+"""The record in a browser: runs, games, replays, live boards, standings, the engine's figures. Read-only."""
