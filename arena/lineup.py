@@ -13,6 +13,8 @@ from typing import Any
 
 from agents.base import Agent, AgentCrashed, UnusableAgentError
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
+from agents.mqtt.broker import Broker
+from agents.mqtt.link import Link
 from agents.prompt_files import PromptLibrary
 from agents.registry import build_agent, get_kind, settings_in_force
 from agents.spec import parse_spec
@@ -42,7 +44,8 @@ class Lineup:
     configuration and loads no model. Raises UsageError naming what is wrong.
     """
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, broker: Broker | None = None) -> None:
+        """`broker` is where remote agents are asked."""
         self.config = config
         specs = [_parse(text) for text in config.agent]
         dealt = [specs[seat % len(specs)] for seat in range(config.agents)]
@@ -54,6 +57,7 @@ class Lineup:
         self._check_position()
         self.engines = Engines(config)
         self.uci_engines = EnginePool()
+        self.remote = None if broker is None else Link(broker)
         self.agents: Mapping[str, Agent] = self._build()
         self._check_people()
         self._closed = False
@@ -79,6 +83,7 @@ class Lineup:
     def _build(self) -> dict[str, Agent]:
         context = BuildContext(
             uci_engines=self.uci_engines,
+            remote=self.remote,
             engine_for=self.engines.of,
             prompts=PromptLibrary(data_path("prompts")),
             games=self.config.games_played,
@@ -229,6 +234,8 @@ def _parse(text: str) -> AgentSpec:
 
 def _nickname(spec: AgentSpec) -> str:
     """What agents of a spec without a name are called, before their number."""
+    if spec.kind == "mqtt" and spec.target:
+        return spec.target
     if spec.kind == "python" and spec.target:
         return spec.target.rpartition(":")[2]
     return Path(spec.target).name if spec.kind == "uci" and spec.target else spec.kind

@@ -26,6 +26,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 COMMANDS = {
     "play": "Play games between agents, live on the screen.",
+    "watch": "Watch games that are being played, here or over MQTT.",
     "games": "List recorded games.",
     "show": "Show a recorded game: board, moves, how each was chosen.",
     "export": "Write recorded games to a file (PGN, .gib, JSON lines).",
