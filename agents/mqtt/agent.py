@@ -33,14 +33,11 @@ class MqttAgent(Agent):
 
     queues = True
 
-    def __init__(
-        self, name: str, target: str, link: Link, games: Sequence[str], *, start_limit_s: float = START_LIMIT_S
-    ) -> None:
+    def __init__(self, name: str, target: str, link: Link, games: Sequence[str]) -> None:
         self.name = name
         self._target = target
         self._link = link
         self._games = tuple(games)
-        self._start_limit_s = start_limit_s
         self._offer: Offer | None = None
         self._entered = False
 
@@ -57,7 +54,7 @@ class MqttAgent(Agent):
             self._entered = True
             self._link.enter()
         try:
-            self._offer = (await self._link.server(self._target, None, self._start_limit_s)).offer
+            self._offer = (await self._link.server(self._target, None, START_LIMIT_S)).offer
         except InfrastructureError as error:
             raise UnusableAgentError(str(error)) from error
         missing = [game for game in self._games if game not in self._offer.games]

@@ -73,9 +73,11 @@ class Broker:
         try:
             parts = urlsplit(url)
             port = parts.port
-        except ValueError as error:
-            raise BrokerError(f"{shown} is no URL of a broker: {error}") from None
-        if parts.scheme not in PORTS or not parts.hostname or parts.query or parts.fragment or port == 0:
+        except ValueError:  # whose message may quote the password
+            raise BrokerError(f"{shown} is no URL of a broker: the port is not a number from 1 to 65535") from None
+        if "@" in parts.path:
+            raise BrokerError(f"{shown}: write / as %2F, @ as %40 and : as %3A in a user name or password")
+        if parts.scheme not in PORTS or not parts.hostname or set(url) & set("?#") or port == 0:
             raise BrokerError(f"{shown} is no URL of a broker: write mqtt://[user[:password]@]host[:1883][/prefix]")
         if not re.fullmatch(r"[A-Za-z0-9.:%_-]{1,253}", parts.hostname):
             raise BrokerError(f"{parts.hostname!r} is no name of a host")

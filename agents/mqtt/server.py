@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from agents.base import Agent, Attempt, Failure, InfrastructureError, MoveReply, PlayerLeft
@@ -51,14 +51,15 @@ class AgentServer:
         self._answers: OrderedDict[Caller, bytes] = OrderedDict()
         self._client: Client | None = None
 
-    async def serve(self, stopping: asyncio.Event) -> None:
-        """Answers until `stopping` is set, then withdraws the offer. Raises BrokerRefusedError."""
+    async def serve(self, stopping: asyncio.Event, offered: Callable[[], None] = lambda: None) -> None:
+        """Answers until `stopping` is set, then withdraws the offer. `offered` is called at each connection, once the
+        offer is there. Raises BrokerRefusedError."""
         will = Will(offer_topic(self._broker, self._name, self._key), b"")
         try:
             await keep_connected(
                 self._broker,
                 lambda: self._broker.client(f"arena-{self._key}", will),
-                lambda client: self._talk(client, stopping),
+                lambda client: self._talk(client, stopping, offered),
                 stopping=stopping,
                 backoff=self._backoff,
                 meanwhile=f"nobody can ask {self._name}",
@@ -68,13 +69,14 @@ class AgentServer:
                 task.cancel()
             await asyncio.gather(*self._work.values(), return_exceptions=True)
 
-    async def _talk(self, client: Client, stopping: asyncio.Event) -> None:
+    async def _talk(self, client: Client, stopping: asyncio.Event, offered: Callable[[], None]) -> None:
         if stopping.is_set():
             return
         await client.subscribe(requests_topic(self._broker, self._name, self._key), qos=1)
         offer_at = offer_topic(self._broker, self._name, self._key)
         await client.publish(offer_at, self._offer.encoded(), qos=1, retain=True)
         self._client = client
+        offered()
         listening = asyncio.create_task(self._listen(client))
         stop = asyncio.create_task(stopping.wait())
         try:

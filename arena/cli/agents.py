@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.agents_serve import serve
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.cli.positions import position_options, read_position
@@ -44,7 +45,10 @@ def command(context: click.Context, as_json: bool) -> None:
         _print_kind(kind)
     click.echo("Prompt templates, as in llm?prompt=NAME:\n")
     _print_rows(list(templates.items()))
-    click.echo("\n`arena agents try SPEC` plays one ply and shows everything about it.")
+    click.echo(
+        "\n`arena agents try SPEC` plays one ply and shows everything about it;\n"
+        "`arena agents serve SPEC --mqtt URL --name NAME` offers it to runs elsewhere, as mqtt:NAME."
+    )
 
 
 def _kind_as_json(kind: Kind) -> dict[str, Any]:
@@ -90,6 +94,9 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
         table.add_row(Text(f"    {left}"), Text(right))
     if rows:
         console().print(table)
+
+
+command.add_command(serve)
 
 
 @command.command("try")

@@ -116,7 +116,7 @@ class Outbox:
             self._status_due = self._status is not None
 
     def take(self) -> Batch:
-        """The next messages: the status, moves of the line, then states that are due.
+        """The next messages: the status, moves of the line, then due states; that the run has ended comes last.
 
         A state that is ahead of moves in the line would make them old news, so it waits for them; but not for ever, if
         the broker is so slow that the line never empties.
@@ -125,9 +125,8 @@ class Outbox:
             self._batches += 1
             parcels: list[Parcel] = []
             moves: list[GameState | Move] = []
-            if self._status_due and self._status is not None:
-                self._status_due = False
-                parcels.append(self._parcel(self._status))
+            if self._status is not None and self._status.status == "running":
+                self._take_status(parcels)
             while self._line and len(moves) < BATCH:
                 moves.append(self._line.popleft())
                 parcels.append(self._parcel(moves[-1]))
@@ -136,7 +135,14 @@ class Outbox:
             for game_id in states:
                 del self._due[game_id]
                 parcels.append(self._parcel(self._states[game_id]))
+            if not self._line and not self._due:
+                self._take_status(parcels)
             return Batch(tuple(parcels), tuple(moves), tuple(states))
+
+    def _take_status(self, parcels: list[Parcel]) -> None:
+        if self._status_due and self._status is not None:
+            self._status_due = False
+            parcels.append(self._parcel(self._status))
 
     def put_back(self, batch: Batch) -> None:
         """What was taken and perhaps not published is to be taken again, before the rest."""

@@ -48,9 +48,9 @@ class Subscriber:
 
     async def _talk(self, client: Client, stopping: asyncio.Event) -> None:
         topics = (
-            status_topic(self._broker, self._run),
-            state_topic(self._broker, self._run, "+"),
             move_topic(self._broker, self._run, "+"),
+            state_topic(self._broker, self._run, "+"),
+            status_topic(self._broker, self._run),  # last, so that a run's end is heard after its games
         )
         await client.subscribe([(topic, 1) for topic in topics])  # after each connection: the broker may be a new one
         listening = asyncio.create_task(self._listen(client))

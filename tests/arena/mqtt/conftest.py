@@ -99,7 +99,7 @@ def publisher_at():
 
 
 class Look:
-    """A reader that calls `at_ply[n]` once, when the n-th move of the run is read; reading also yields to others."""
+    """A reader that calls `at_move[n]` when the n-th move of the run is read; meanwhile the games stand still."""
 
     def __init__(self, at_move):
         self._at_move = dict(at_move)
@@ -114,25 +114,27 @@ class Look:
             self._at_move.pop(self.moves, lambda: None)()
 
 
-@pytest.fixture
-def play_run(tmp_path):
-    """A function that plays a run with readers: the result, games as lists of moves first."""
+def play_run(db, *readers, at_move=None, **asked):
+    """Plays a run with `readers` into `db`: its games, each as moves, result and termination."""
+    slow = ("python:agents.scripted:SlowAgent?delay_s=0.005",)
+    config = build_config({"agent": slow, "agents": 4, "seed": 5, "max_plies": 16, **asked})
+    with contextlib.ExitStack() as stack:
+        for reader in readers:
+            stack.enter_context(reader)
+        result = asyncio.run(play(config, db=db, readers=(*readers, Look(at_move or {}))))
+    return [(game.moves, game.result, game.termination) for game in result.games]
 
-    def run(*readers, name="games.db", at_move=None, **asked):
-        config = build_config(
-            {
-                "agent": ("python:agents.scripted:SlowAgent?delay_s=0.005",),
-                "agents": 4,
-                "seed": 5,
-                "max_plies": 24,
-                **asked,
-            }
-        )
-        look = Look(at_move or {})
-        with contextlib.ExitStack() as stack:
-            for reader in readers:
-                stack.enter_context(reader)
-            result = asyncio.run(play(config, db=tmp_path / name, readers=(*readers, look)))
-        return [(game.moves, game.result, game.termination) for game in result.games]
+
+@pytest.fixture(scope="session")
+def play_run_in():
+    return play_run
+
+
+@pytest.fixture(name="play_run")
+def play_run_fixture(tmp_path):
+    """`play_run` into a database of the test's own."""
+
+    def run(*readers, name="games.db", **asked):
+        return play_run(tmp_path / name, *readers, **asked)
 
     return run
