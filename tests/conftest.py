@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import getpass
 import shutil
 import socket
 import subprocess
@@ -26,7 +27,8 @@ class Mosquitto:
         self.port = port or free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._config = folder / f"mosquitto-{self.port}.conf"
-        lines = [f"listener {self.port} 127.0.0.1", "allow_anonymous true", "persistence false", *options]
+        always = [f"listener {self.port} 127.0.0.1", "persistence false", f"user {getpass.getuser()}"]
+        lines = [*always, *(options or ["allow_anonymous true"])]
         self._config.write_text("\n".join(lines) + "\n")
         self._process = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
@@ -103,7 +103,7 @@ def _status(run: RunRow, games: list[GameRow]) -> RunStatus:
     )
 
 
-def _state(run: RunRow, game: GameRow, last: list[MoveRow], names: dict[Side, str]) -> GameState:
+def _state(run: RunRow, game: GameRow, last: Sequence[MoveRow], names: dict[Side, str]) -> GameState:
     """The state of `game`, whose latest moves are `last`, the newest first."""
     start = get_game(game.game).position(game.initial_fen or game.start_fen)
     move = last[0] if last else None
