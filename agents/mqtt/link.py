@@ -56,13 +56,12 @@ class Link:
     Invariant: a question is in `_questions` exactly while somebody awaits it, and in its server's `pending`.
     """
 
-    def __init__(self, broker: Broker, *, backoff: Backoff | None = None, grace_s: float = GRACE_S) -> None:
+    def __init__(self, broker: Broker, *, backoff: Backoff | None = None) -> None:
         self.broker = broker
         self.dropped = 0
         """Answers that came twice, or too late."""
         self.rejected = Rejected()
         self._backoff = backoff or Backoff()
-        self._grace_s = grace_s
         self._client_key = f"arena-{secrets.token_hex(8)}"
         self._servers: dict[tuple[str, str], Server] = {}
         self._questions: dict[bytes, _Question] = {}
@@ -217,7 +216,7 @@ class Link:
     def _miss(self, server: Server) -> None:
         if server.leaving is None:
             loop = asyncio.get_running_loop()
-            server.leaving = loop.call_later(self._grace_s, self._lose, server)
+            server.leaving = loop.call_later(GRACE_S, self._lose, server)
 
     async def _return(self, server: Server, offer: Offer) -> None:
         server.offer = offer

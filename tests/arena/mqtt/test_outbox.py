@@ -8,8 +8,9 @@ import pytest
 
 from agents.mqtt.broker import Broker
 from arena.events import GameEnded, GameStarted, MovePlayed, RunEnded
+from arena.mqtt import outbox
 from arena.mqtt.messages import read_update
-from arena.mqtt.outbox import BATCH, MAX_ENDED, Outbox
+from arena.mqtt.outbox import Outbox
 from arena.store.records import NewGame, NewRun, StoredGame, StoredRun
 from games import get_game
 
@@ -114,11 +115,12 @@ def test_what_was_not_published_is_put_back_in_order(games):
     assert games.taken() == [("status", "running"), ("state", 0), ("move", 1), ("move", 2), ("move", 3), ("state", 3)]
 
 
-def test_states_wait_for_the_moves_before_them_but_not_for_ever(games):
+def test_states_wait_for_the_moves_before_them_but_not_for_ever(games, monkeypatch):
+    monkeypatch.setattr(outbox, "BATCH", 2)
     games.start()
     batches = []
     for _ in range(12):
-        games.move(2 * BATCH)
+        games.move(4)
         batches.append([told(parcel)[0] for parcel in games.outbox.take().parcels])
     assert "state" not in batches[5]
     assert batches[9][-1] == "state"
@@ -134,15 +136,16 @@ def test_after_an_outage_everything_is_due_again(games):
     assert sorted(games.taken()) == [("state", 0), ("state", 1), ("status", "running")]
 
 
-def test_ended_games_are_forgotten_in_the_end_but_can_be_cleared(games):
-    for game_id in range(1, MAX_ENDED + 11):
+def test_ended_games_are_forgotten_in_the_end_but_can_be_cleared(games, monkeypatch):
+    monkeypatch.setattr(outbox, "MAX_ENDED", 5)
+    for game_id in range(1, 16):
         games.start(game_id)
         games.end(game_id)
         games.taken()
     games.outbox.everything_again()
-    assert sum(kind == "state" for kind, _ in games.taken()) == MAX_ENDED
+    assert sum(kind == "state" for kind, _ in games.taken()) == 5
     clearing = games.outbox.clearing()
-    assert len(clearing) == MAX_ENDED + 10 + 1
+    assert len(clearing) == 15 + 1
     assert all(parcel.payload == b"" and parcel.retain for parcel in clearing)
 
 
