@@ -181,7 +181,7 @@ class Boards:
         going = [run for run in runs if run.status == "running"]
         one = going[0] if len(going) == 1 else runs[0] if len(runs) == 1 else None
         return RunView(
-            name=one.run if one else f"{len(going)} runs" if runs else "",
+            name=one.run if one else f"{len(going) or len(runs)} runs" if runs else "",
             seed=one.seed if one else None,
             model=one.model if one else None,
             games=sum(run.games for run in runs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -239,3 +240,12 @@ def test_rubbish_for_a_server_and_answers_that_nobody_awaits_do_no_harm(mosquitt
     assert [len(game.moves) for game in result.games] == [12]
     assert server._server.rejected.count == 3
     assert "arena/agents/far/servers/other" in caplog.text
+
+
+def test_a_remote_agent_can_be_tried_out(mosquitto, serve_here, arena):
+    serve_here("random")
+    code, out, err = arena("agents", "try", "mqtt:far", "--mqtt", mosquitto.url, "--json")
+    assert (code, err) == (0, "")
+    tryout = json.loads(out)
+    assert tryout["move"] is not None
+    assert tryout["settings"] == {"target": "far", "served": "random"}
