@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from agents.base import Agent
 from agents.llm import ChoiceEngine
+from agents.mqtt.link import Link
 from agents.prompt_files import PromptLibrary
 from agents.uci.pool import EnginePool
 
@@ -68,13 +69,15 @@ class Target:
 class BuildContext:
     """What agents are built from: `engine_for` gives the engine of a model, None standing for the run's own;
     `prompts` has the templates; `games` are those that will be played; `defaults` are run-wide settings of llm agents,
-    which a spec's own override; `uci_engines` are the processes that all UCI agents share."""
+    which a spec's own override; `uci_engines` are the processes that all UCI agents share; `remote` is the way to
+    remote agents, if there is one."""
 
     engine_for: Callable[[str | None], ChoiceEngine]
     prompts: PromptLibrary
     games: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     uci_engines: EnginePool = field(default_factory=EnginePool)
+    remote: Link | None = None
 
 
 class Build(Protocol):

@@ -22,6 +22,7 @@ from agents.kind import (
 )
 from agents.llm import LLMAgent
 from agents.llm_settings import Legality, LLMSettings
+from agents.mqtt.kind import MQTT
 from agents.prompts import PromptTemplate
 from agents.random import RandomAgent
 from agents.suggest import unknown
@@ -189,4 +190,4 @@ _HUMAN = Kind(
 )
 
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LLM, UCI, _RANDOM, _HUMAN, _PYTHON)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LLM, UCI, _RANDOM, _HUMAN, MQTT, _PYTHON)}

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from agents.base import Agent, AgentCrashed, UnusableAgentError
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
+from agents.mqtt.broker import Broker
+from agents.mqtt.link import Link
 from agents.prompt_files import PromptLibrary
 from agents.registry import build_agent, get_kind, settings_in_force
 from agents.spec import parse_spec
@@ -62,14 +64,17 @@ class Roster:
     adjudicator: Adjudicator | None = None
     """Who ends games that no rule ends, if anybody."""
 
-    def __init__(self, specs: Mapping[str, AgentSpec], conditions: Conditions) -> None:
+    def __init__(self, specs: Mapping[str, AgentSpec], conditions: Conditions, broker: Broker | None = None) -> None:
+        """`broker` is where remote agents are asked."""
         self.specs = specs
         self.conditions = conditions
         self._defaults = {"temperature": conditions.temperature, "legality": conditions.legality}
         self.engines = Engines(conditions)
         self.uci_engines = EnginePool()
+        self.remote = None if broker is None else Link(broker)
         self.context = BuildContext(
             uci_engines=self.uci_engines,
+            remote=self.remote,
             engine_for=self.engines.of,
             prompts=PromptLibrary(data_path("prompts")),
             games=conditions.games_played,
@@ -185,7 +190,7 @@ class Roster:
 class Lineup(Roster):
     """The roster of `arena play`, with the schedule of its games. Making one checks the whole configuration."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, broker: Broker | None = None) -> None:
         self.config = config
         specs = [_parse(text) for text in config.agent]
         dealt = [specs[seat % len(specs)] for seat in range(config.agents)]
@@ -193,7 +198,7 @@ class Lineup(Roster):
             [spec.name or _nickname(spec) for spec in dealt], numbered=[spec.name is None for spec in dealt]
         )
         self._check_position()
-        super().__init__(dict(zip(names, dealt, strict=True)), config)
+        super().__init__(dict(zip(names, dealt, strict=True)), config, broker)
 
     def _check_position(self) -> None:
         try:
@@ -270,6 +275,8 @@ def _parse(text: str) -> AgentSpec:
 
 def _nickname(spec: AgentSpec) -> str:
     """What agents of a spec without a name are called, before their number."""
+    if spec.kind == "mqtt" and spec.target:
+        return spec.target
     if spec.kind == "python" and spec.target:
         return spec.target.rpartition(":")[2]
     return Path(spec.target).name if spec.kind == "uci" and spec.target else spec.kind

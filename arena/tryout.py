@@ -10,6 +10,8 @@ from typing import Any
 from agents.base import Agent, MoveRequest, PlayerLeft, UnusableAgentError
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.llm import LLMAgent
+from agents.mqtt.broker import Broker
+from agents.mqtt.link import Link
 from agents.prompt_files import PromptLibrary
 from agents.registry import build_agent, get_kind, settings_in_force
 from agents.seeds import derive_seed
@@ -42,15 +44,25 @@ class Tryout:
     model: str | None
 
 
-async def try_agent(spec: AgentSpec, position: Position, config: RunConfig, *, top: int, name: str = "agent") -> Tryout:
-    """Asks the agent for a move in `position`, under the time limit, defaults and engine settings of `config`.
+async def try_agent(
+    spec: AgentSpec,
+    position: Position,
+    config: RunConfig,
+    *,
+    top: int,
+    name: str = "agent",
+    broker: Broker | None = None,
+) -> Tryout:
+    """Asks the agent for a move in `position`, under the time limit, defaults and engine settings of `config`; `broker`
+    is where a remote agent is asked.
 
     Raises UsageError for an agent that cannot be made and a model that cannot be had. What the agent does wrong is in
     the result.
     """
     engines = Engines(config)
     defaults = {"temperature": config.temperature, "legality": config.legality}
-    context = BuildContext(engines.of, PromptLibrary(data_path("prompts")), (position.game,), defaults)
+    remote = None if broker is None else Link(broker)
+    context = BuildContext(engines.of, PromptLibrary(data_path("prompts")), (position.game,), defaults, remote=remote)
     try:
         settings = settings_in_force(spec, defaults)
         agent = build_agent(spec, name=spec.name or name, context=context)

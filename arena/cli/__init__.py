@@ -27,6 +27,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 COMMANDS = {
     "play": "Play games between agents, live on the screen.",
     "tournament": "Play tournaments from a spec: run, resume, standings.",
+    "watch": "Watch games that are being played, here or over MQTT.",
     "games": "List recorded games.",
     "show": "Show a recorded game: board, moves, how each was chosen.",
     "analyse": "Have a UCI engine judge recorded games, off the clock.",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.agents_serve import serve
+from arena.cli.brokers import broker_options
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.cli.positions import position_options, read_position
@@ -17,6 +19,7 @@ from arena.printable import printable
 if TYPE_CHECKING:
     from agents.base import Attempt
     from agents.kind import Kind
+    from agents.mqtt.broker import Broker
     from arena.tryout import Tryout
     from games.base import Position
 
@@ -44,7 +47,10 @@ def command(context: click.Context, as_json: bool) -> None:
         _print_kind(kind)
     click.echo("Prompt templates, as in llm?prompt=NAME:\n")
     _print_rows(list(templates.items()))
-    click.echo("\n`arena agents try SPEC` plays one ply and shows everything about it.")
+    click.echo(
+        "\n`arena agents try SPEC` plays one ply and shows everything about it;\n"
+        "`arena agents serve SPEC --mqtt URL --name NAME` offers it to runs elsewhere, as mqtt:NAME."
+    )
 
 
 def _kind_as_json(kind: Kind) -> dict[str, Any]:
@@ -92,6 +98,9 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
         console().print(table)
 
 
+command.add_command(serve)
+
+
 @command.command("try")
 @click.argument("spec")
 @position_options
@@ -99,10 +108,12 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
 @click.option("--top", type=click.IntRange(min=0), default=5, show_default=True, help="Likeliest moves to show.")
 @click.option("--model", metavar="MODEL", help="Of llm agents whose spec has none.  [default: smollm2-135m]")
 @click.option("--move-timeout", type=float, metavar="SECONDS", help="Longer is a failure.  [default: 60]")
+@broker_options
 @json_option
 @log_options
 def try_out(
     spec: str,
+    broker: Broker | None,
     seed: int,
     top: int,
     model: str | None,
@@ -126,7 +137,7 @@ def try_out(
     engine = {} if model is None else {"engine": {"model": model}}
     limit = {} if move_timeout is None else {"move_timeout": move_timeout}
     config = build_config({"agent": (spec,), "seed": seed, "game": position.game, **engine, **limit})
-    tryout = asyncio.run(try_agent(parsed, position, config, top=top))
+    tryout = asyncio.run(try_agent(parsed, position, config, top=top, broker=broker))
     if as_json:
         echo_json(_as_json(tryout, position))
     else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 
 from agents.spec import kind_of
 from arena.cli import INTERRUPTED
+from arena.cli.brokers import broker_options
 from arena.cli.logs import log_options, logs_of
 from arena.cli.options import console, db_option, echo_json, json_option
 from arena.config import (
@@ -30,6 +32,8 @@ from arena.interrupts import termination_as_interrupt
 if TYPE_CHECKING:
     from click.decorators import FC
 
+    from agents.mqtt.broker import Broker
+    from arena.bus import Reader
     from arena.lineup import Lineup, Roster
     from arena.live.terminal import Screen
     from arena.runner import RunResult
@@ -104,12 +108,16 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @db_option
 @json_option
 @click.option("--plain", is_flag=True, help="Progress as lines, on a terminal too.")
+@broker_options
+@click.option("--mqtt-clear", is_flag=True, help="In the end, remove what the broker retains of the run.")
 @log_options
 def command(
     db: str,
     as_json: bool,
     plain: bool,
     resume: str | None,
+    broker: Broker | None,
+    mqtt_clear: bool,
     **asked: Any,
 ) -> None:
     """Play games between agents, live on the screen.
@@ -118,6 +126,8 @@ def command(
     Ctrl-C finishes the running games, a second one stops at once: either way nothing that was played is lost, and
     --resume goes on.
     """
+    if mqtt_clear and broker is None:
+        raise UsageError("--mqtt-clear goes with --mqtt")
     flags = _given(_two_seats(asked))
     run_id: int | None = None
     if resume is None:
@@ -128,7 +138,7 @@ def command(
     by_hand = any(kind_of(spec) == "human" for spec in config.agent)
     screen = make_screen(to_stderr=as_json, plain=plain, by_hand=by_hand)
     with logs_of(context).shown_by(screen.notify):
-        result = _play(config, db, run_id, screen)
+        result = _play(config, db, run_id, screen, broker, clear=mqtt_clear)
     source = context.get_parameter_source("db")
     _tell(result, db, as_json=as_json, name_db=source is ParameterSource.COMMANDLINE)
     if result.status != "finished":
@@ -173,7 +183,27 @@ def _run_key(text: str) -> int | str | None:
     return int(text) if text.isdecimal() else text or None
 
 
-def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> RunResult:
+@contextmanager
+def _publishing(broker: Broker | None, db: str, *, clear: bool) -> Iterator[tuple[Reader, ...]]:
+    """The readers that tell others of the run: one, if there is a broker."""
+    if broker is None:
+        yield ()
+        return
+    from arena.mqtt.publisher import Publisher, origin_of
+
+    with Publisher(broker, origin_of(db), clear=clear) as publisher:
+        yield (publisher,)
+
+
+def _play(
+    config: RunConfig,
+    db: str,
+    run_id: int | None,
+    screen: Screen,
+    broker: Broker | None,
+    *,
+    clear: bool,
+) -> RunResult:
     """Plays on the screen. However it ends, the engine's thread has ended too: a second Ctrl-C may cut short the
     clean-up in the event loop, and the interpreter must not end while that thread computes."""
     from arena.lineup import Lineup
@@ -181,15 +211,16 @@ def _play(config: RunConfig, db: str, run_id: int | None, screen: Screen) -> Run
     from arena.store.database import Database
 
     Database.check(db)
-    lineup = Lineup(config)
+    lineup = Lineup(config, broker)
     _warn_of_repeats(lineup)
     with termination_as_interrupt():
         try:
             load(lineup)
-            with screen:
+            with screen, _publishing(broker, db, clear=clear) as publishers:
+                readers = (screen, *publishers)
                 if run_id is None:
-                    return asyncio.run(play(config, db=db, readers=(screen,), lineup=lineup))
-                return asyncio.run(resume(run_id, db=db, readers=(screen,), lineup=lineup))
+                    return asyncio.run(play(config, db=db, readers=readers, lineup=lineup))
+                return asyncio.run(resume(run_id, db=db, readers=readers, lineup=lineup))
         finally:
             lineup.close_engines()
 

@@ -57,7 +57,7 @@ def render(view: RunView, width: int, height: int, palette: Palette = PLAIN) -> 
     if view.notice:
         foot.insert(0, _cut(Text(f" {view.notice}", "yellow"), width))
     room = max(0, height - len(head) - len(foot))
-    body = _games(view.slots, width, room, palette)
+    body = _games(view.slots, width, room, palette) if view.slots else [Text(f" {view.waiting_for}", "dim")]
     if len(body) < room:
         body.insert(0, Text())
     body = body[:room]
@@ -66,8 +66,6 @@ def render(view: RunView, width: int, height: int, palette: Palette = PLAIN) -> 
 
 
 def _games(games: Sequence[GameView], width: int, height: int, palette: Palette) -> list[Text]:
-    if not games:
-        return [Text(" getting the agents ready", "dim")]
     sizes = {board_size(game.fen) for game in games}
     size = max(columns for columns, _ in sizes), max(lines for _, lines in sizes)
     layout = fit(len(games), width, height, size)
@@ -160,7 +158,7 @@ def _header(view: RunView, width: int) -> Text:
     name = Text.assemble(" ", ("arena", "bold"), "  ", (view.name, "bold cyan"), no_wrap=True)
     if not view.name:  # the run has not begun
         return _cut(name, width)
-    seed = Text.assemble(name, (f"  seed {view.seed}", "dim"))
+    seed = Text.assemble(name, ("" if view.seed is None else f"  seed {view.seed}", "dim"))
     model = Text.assemble(seed, (f"  {view.model}" if view.model else "", "dim"))
     void = f", {view.void} void" if view.void else ""
     clock = f"  {view.moves} moves  {clock_text(view.seconds)} "

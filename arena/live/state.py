@@ -55,6 +55,7 @@ class RunView:
     slots: tuple[GameView, ...] = ()
     figures: Mapping[str, float] | None = None
     notice: str = ""
+    waiting_for: str = "getting the agents ready"  # shown while there is no game
 
     @property
     def playing(self) -> int:

@@ -122,7 +122,7 @@ def test_values_keep_their_types() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "unknown kind of agent ''; allowed are llm, uci, random, human, python"),
+        ("", "unknown kind of agent ''; allowed are llm, uci, random, human, mqtt, python"),
         ("lmm", r"unknown kind of agent 'lmm' \(did you mean llm\?\)"),
         ("LLM", "unknown kind of agent 'LLM'"),
         ("llm:", "nothing follows the colon"),

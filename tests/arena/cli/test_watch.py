@@ -1,0 +1,135 @@
+"""`arena watch`, and `arena play --mqtt`, as a person calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SLOW = "python:agents.scripted:SlowAgent?delay_s=0.05"
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("ARENA_MQTT", raising=False)
+
+
+@pytest.fixture
+def child(db_path):
+    """A function that starts `arena ARGS` as a process of its own."""
+    started = []
+
+    def start(*args):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "arena", *map(str, args)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "ARENA_DB": str(db_path)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def events(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_finished_run_can_be_watched_from_the_database_and_from_the_broker(arena, mosquitto):
+    password = "hush-hush"
+    url = mosquitto.url.replace("//", f"//ann:{password}@")
+    code, out, err = arena("play", "--agent", "random", "--max-plies", "6", "--seed", "1", "--mqtt", url)
+    assert (code, err) == (0, "")
+    code, there, err = arena("watch", "--until-end", "--json", "--mqtt", url)
+    assert (code, err) == (0, "")
+    code, here, err = arena("watch", "--until-end", "--json", "--run", "1")
+    assert (code, err) == (0, "")
+    kept = [next(event for event in events(text) if event["type"] == "state") for text in (there, here)]
+    assert kept[0]["run"].startswith(kept[1]["run"])
+    told = [{key: each[key] for key in set(each) - {"at", "run", "session"}} for each in kept]
+    assert told[0] == told[1]
+    assert (told[0]["ply"], told[0]["result"]) == (6, "1/2-1/2")
+    assert password not in out + there + here
+
+
+def test_the_password_is_not_recorded(arena, mosquitto, db_path):
+    arena("play", "--agent", "random", "--max-plies", "2", "--mqtt", mosquitto.url.replace("//", "//ann:hush-hush@"))
+    assert b"hush" not in db_path.read_bytes()
+
+
+def test_the_will_of_a_killed_publisher_says_that_the_run_is_lost(child, mosquitto):
+    watching = child("watch", "--mqtt", mosquitto.url, "--until-end", "--json")
+    play = child("play", "--agent", SLOW, "--mqtt", mosquitto.url, "--max-plies", "200")
+    seen = []
+    for line in watching.stdout:
+        seen.append(json.loads(line))
+        if len(seen) == 8:
+            play.send_signal(signal.SIGKILL)
+    assert seen[-1]["type"] == "status"
+    assert seen[-1]["status"] == "lost"
+    plies = [event["ply"] for event in seen if event["type"] == "move"]
+    assert plies == list(range(plies[0], plies[0] + len(plies)))
+    assert watching.communicate()[1] == ""
+    assert watching.returncode == 0
+
+
+def test_a_run_is_followed_from_the_database_while_it_is_played(child, arena, recorded):
+    play = child("play", "--agent", SLOW, "--max-plies", "40", "--seed", "2")
+    play.stdout.readline()
+    ended = threading.Thread(target=play.communicate)
+    ended.start()
+    code, out, err = arena("watch", "--until-end", "--plain")
+    ended.join()
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    run = recorded(1).name
+    assert any(line.startswith(f"{run} game 1: ") and " by SlowAgent-" in line for line in lines)
+    assert f"{run} game 1: SlowAgent-1 1/2-1/2 SlowAgent-2, ply-limit, 40 plies" in lines
+    moves = [line for line in lines if " by SlowAgent-" in line]
+    assert len(moves) == len(set(moves))
+    assert moves[-1].startswith(f"{run} game 1: 20… ")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["watch", "--mqtt", "http://h"], ["--mqtt", "http://h", "mqtt://"]),
+        (["watch", "--mqtt-ca", "ca.pem"], ["--mqtt-ca", "--mqtt"]),
+        (["watch"], ["arena.db"]),
+        (["play", "--mqtt-clear"], ["--mqtt-clear", "--mqtt"]),
+        (["play", "--agent", "mqtt:far"], ["mqtt:far", "--mqtt mqtt://host:1883"]),
+        (["play", "--agent", "mqtt:a/b", "--mqtt", "mqtt://h"], ["'a/b'", "letters"]),
+        (["agents", "serve", "random", "--name", "far"], ["--mqtt"]),
+        (["agents", "serve", "random", "--mqtt", "mqtt://h", "--name", "a/b"], ["--name", "'a/b'"]),
+        (["agents", "serve", "rnadom", "--mqtt", "mqtt://h", "--name", "far"], ["rnadom", "did you mean random"]),
+        (["agents", "serve", "random", "--mqtt", "mqtt://h", "--name", "far", "--game", "go"], ["go", "chess"]),
+    ],
+)
+def test_bad_input_is_named(arena, db_path, args, words):
+    code, out, err = arena(*args)
+    assert (code, out) == (2, "")
+    for word in words:
+        assert word in err
+    assert not db_path.exists()
+
+
+def test_an_agent_that_nobody_serves_is_named_before_a_game(arena, mosquitto, db_path, monkeypatch):
+    monkeypatch.setattr("agents.mqtt.agent.START_LIMIT_S", 0.2)
+    code, out, err = arena("play", "--agent", "mqtt:far", "--agent", "random", "--mqtt", mosquitto.url)
+    assert (code, out) == (2, "")
+    assert "nobody serves an agent far" in err
+    assert "arena agents serve" in err
+    assert not db_path.exists()
