@@ -3,48 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from arena.cli.bench_options import engine_config, load_options, loaded, moves_option, single_load, workload_of
 from arena.cli.logs import log_options
-from arena.cli.options import console, echo_json, json_option
-from arena.errors import ArenaError, UsageError
+from arena.cli.options import console, echo_json
+from arena.errors import ArenaError
 
 if TYPE_CHECKING:
     from arena.bench.serving import Measurement
     from arena.bench.workload import Workload
     from inference.engine import EngineConfig
     from inference.loader import LoadedModel
-
-
-def load_options(in_flight: int, plies: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options that make a workload and an engine, with their defaults."""
-    positive = click.IntRange(min=1)
-    options = (
-        click.option("--prompt", type=click.Choice(["history", "fen"]), default="history", show_default=True,
-                     help="What follows the system prompt: the moves so far, or board and legal moves."),
-        click.option("--answer", type=click.Choice(["choose", "free"]), default="choose", show_default=True,
-                     help="One of the legal moves, or five tokens, greedy."),
-        click.option("--in-flight", type=positive, default=in_flight, show_default=True, help="Games at once."),
-        click.option("--plies", type=positive, default=plies, show_default=True, help="Requests of each game."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of the games and the answers."),
-        click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`."),
-        click.option("--threads", type=positive, help="Processor threads of the engine."),
-        click.option("--page-size", type=positive, default=64, show_default=True, help="Tokens a KV page."),
-        click.option("--kv-memory", type=positive, default=1024, show_default=True, help="MiB of the KV cache."),
-        click.option("--max-batch-tokens", type=positive, default=256, show_default=True, help="New tokens a step."),
-        json_option,
-    )  # fmt: skip
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 @click.group()
@@ -59,6 +32,7 @@ def command() -> None:
 
 @command.command()
 @load_options(in_flight=16, plies=8)
+@moves_option
 @click.option("--no-prefix-cache", is_flag=True, help="Compute every prompt from its first token.")
 @click.option("--no-continuous-batching", is_flag=True, help="Static batching.")
 @click.option("--no-chunked-prefill", is_flag=True, help="Prompts are not split over steps.")
@@ -74,13 +48,14 @@ def serving(as_json: bool, max_batch: int, **options: Any) -> None:
     workload, config, model = _prepare(options, max_batch=max_batch, **switches)
     result = _measure(workload, config, model)
     if as_json:
-        echo_json({**asdict(result), "load": _load_of(workload), "engine": asdict(config)})
+        echo_json({**asdict(result), "load": asdict(workload.load), "engine": asdict(config)})
     else:
         _print_cell(result, workload)
 
 
 @command.command()
 @load_options(in_flight=8, plies=3)
+@moves_option
 @log_options
 def ablation(as_json: bool, **options: Any) -> None:
     """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention.
@@ -97,7 +72,7 @@ def ablation(as_json: bool, **options: Any) -> None:
     if as_json:
         echo_json(
             {
-                "load": _load_of(workload),
+                "load": asdict(workload.load),
                 "variants": [{"name": variant.name, **asdict(result)} for variant, result in results],
             }
         )
@@ -128,36 +103,9 @@ def ablation(as_json: bool, **options: Any) -> None:
 
 
 def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
-    from agents.prompts import load_template
-    from arena.bench.workload import make_workload
-    from arena.resources import data_path
-    from inference.engine import EngineConfig
-    from inference.errors import ModelError
-    from inference.loader import load_model
-
-    try:
-        workload = make_workload(
-            load_template(data_path("prompts", "chess.toml")),
-            prompt=options["prompt"],
-            answer=options["answer"],
-            in_flight=options["in_flight"],
-            plies=options["plies"],
-            seed=options["seed"],
-        )
-    except ValueError as error:
-        raise UsageError(f"--plies {options['plies']}: {error}") from error
-    config = EngineConfig(
-        model=options["model"],
-        threads=options["threads"],
-        page_size=options["page_size"],
-        kv_memory_mb=options["kv_memory"],
-        max_batch_tokens=options["max_batch_tokens"],
-        **settings,
-    )
-    try:
-        return workload, config, load_model(config.model)
-    except ModelError as error:
-        raise UsageError(str(error)) from error
+    load, config = single_load(options), engine_config(options, **settings)
+    model = loaded(config)
+    return workload_of(load, model), config, model
 
 
 def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Measurement:
@@ -170,16 +118,6 @@ def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Me
         raise ArenaError(f"the engine failed under this load: {errors.exceptions[0]}") from errors
 
 
-def _load_of(workload: Workload) -> dict[str, Any]:
-    return {
-        "prompt": workload.prompt,
-        "answer": workload.answer,
-        "in_flight": len(workload.games),
-        "plies": len(workload.games[0]),
-        "seed": workload.seed,
-    }
-
-
 def _print_cell(result: Measurement, workload: Workload) -> None:
     from rich.table import Table
 
@@ -188,7 +126,7 @@ def _print_cell(result: Measurement, workload: Workload) -> None:
 
     table = Table(box=None, show_header=False)
     for name, value in (
-        ("load", f"{workload.prompt}/{workload.answer}, {len(workload.games)} in flight, {result.requests} moves"),
+        ("load", f"{workload.load}, {result.requests} moves"),
         ("moves/s", f"{result.moves_per_s:.2f}"),
         ("latency, ms", spread(result.latency_ms)),
         ("TTFT, ms", spread(result.ttft_ms)),
