@@ -37,7 +37,7 @@ class Played(Generic[A]):
 
 
 async def play(workload: Workload, ask: Callable[[Turn], Awaitable[A]]) -> Played[A]:
-    """Play all games of the workload. The first error of `ask` ends it, in an ExceptionGroup."""
+    """Play all games of the workload. The first error of `ask` ends it, and is raised."""
     played: Played[A] = Played()
 
     async def game(index: int) -> None:
@@ -60,6 +60,8 @@ async def play(workload: Workload, ask: Callable[[Turn], Awaitable[A]]) -> Playe
         async with asyncio.TaskGroup() as group:
             for index in range(workload.load.in_flight):
                 group.create_task(game(index))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
     finally:
         prober.cancel()
     played.seconds = time.perf_counter() - started

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import takewhile
 from typing import Literal, get_args
@@ -123,6 +123,14 @@ class Workload:
                 position = start
             answer = yield _turn(self.load, self.prompts, game, ply, position)
             position = position.play(answer)
+
+    def first_turns(self) -> Workload:
+        """The same games, of one request each."""
+        return replace(self, load=replace(self.load, plies=1), games=tuple(turns[:1] for turns in self.games))
+
+    def longest_prompt(self) -> int:
+        """Tokens of the longest predetermined prompt."""
+        return max(len(turn.prompt) for turns in self.games for turn in turns)
 
     def digest(self) -> str:
         """sha256 over all prompts and choices, predetermined ones only."""

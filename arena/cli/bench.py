@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from arena.cli.bench_options import engine_config, load_options, loaded, moves_option, single_load, workload_of
+from arena.cli.bench_peers import peers
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json
-from arena.errors import ArenaError
+from arena.errors import ArenaError, UsageError
 
 if TYPE_CHECKING:
     from arena.bench.serving import Measurement
@@ -28,6 +30,9 @@ def command() -> None:
     The load is the same for every engine: games of seeded random legal moves, all at once, each asking for its next
     move when the answer to the last has come.
     """
+
+
+command.add_command(peers)
 
 
 @command.command()
@@ -56,19 +61,25 @@ def serving(as_json: bool, max_batch: int, **options: Any) -> None:
 @command.command()
 @load_options(in_flight=8, plies=3)
 @moves_option
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="SVG", help="Draw a chart as well.")
 @log_options
-def ablation(as_json: bool, **options: Any) -> None:
+def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
     """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention.
 
-    Without a prefix cache every request computes its whole prompt, so keep the load small.
+    Then everything but one, and what paging does for the KV memory. Without a prefix cache every request computes its whole
+    prompt, so keep the load small.
     """
-    from arena.bench.ablation import variants
+    from arena.bench.ablation import chart, variants
 
+    if plot is not None and not plot.absolute().parent.is_dir():
+        raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} is not there")
     workload, config, model = _prepare(options)
     results = []
     for variant in variants(config):
         click.echo(f"{variant.name} ...", err=True)
         results.append((variant, _measure(workload, variant.config, model)))
+    if plot is not None:
+        _write(plot, chart(results, f"{workload.load}, {workload.load.plies} plies; {config.model}, float32"))
     if as_json:
         echo_json(
             {
@@ -95,11 +106,18 @@ def ablation(as_json: bool, **options: Any) -> None:
             f"{result.hit_rate:.1%}",
         )
     console().print(table)
-    waste = results[-1][1].kv_waste_percent
+    waste = next(result for variant, result in reversed(results) if not variant.without).kv_waste_percent
     click.echo(
         f"\nKV memory that holds no token: {waste['paged']:.0f}% in pages of {config.page_size} tokens; "
         f"{waste['contiguous']:.0f}% if each request had its whole context set aside."
     )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
@@ -114,8 +132,8 @@ def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Me
 
     try:
         return asyncio.run(measure(workload, config, model))
-    except* InferenceError as errors:
-        raise ArenaError(f"the engine failed under this load: {errors.exceptions[0]}") from errors
+    except InferenceError as error:
+        raise ArenaError(f"the engine failed under this load: {error}") from error
 
 
 def _print_cell(result: Measurement, workload: Workload) -> None:

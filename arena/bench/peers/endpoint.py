@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, get_args
 
-from arena.bench.peers.base import Peer, PeerAnswer, PeerError, PeerSettings, Question
-from arena.bench.peers.http import JsonClient
+from arena.bench.peers.base import Peer, PeerAnswer, PeerError, PeerMissingError, PeerSettings, Question
+from arena.bench.peers.http import JsonClient, check_url
 
 TIMEOUT_S = 600.0
 TOKEN_VARIABLE = "OPENAI_API_KEY"
@@ -37,17 +38,31 @@ class EndpointPeer(Peer):
 
     name = "endpoint"
 
-    def __init__(self, settings: PeerSettings, url: str, model: str, dialect: Dialect) -> None:
-        """Raises ValueError for a bad URL."""
+    def __init__(self, settings: PeerSettings, url: str | None, model: str | None, dialect: Dialect) -> None:
+        """Without a URL or a model it is a missing peer. Raises ValueError for a bad URL."""
         self._model = model
         self._dialect = dialect
-        self._url = url.rstrip("/")
-        self.settings = f"{self._url}, model {model}, choices by {dialect}; what it cached before stays"
-        self._client = JsonClient(
-            self._url, connections=settings.slots, timeout_s=TIMEOUT_S, token=os.environ.get(TOKEN_VARIABLE)
+        self._url = (url or "").rstrip("/")
+        self.settings = f"{self._url}, choices by {dialect}; what it cached before stays"
+        self._connect = partial(
+            JsonClient, self._url, connections=settings.slots, timeout_s=TIMEOUT_S, token=os.environ.get(TOKEN_VARIABLE)
         )
+        if url is not None:
+            check_url(url)
+        self._connected: JsonClient | None = None
+
+    def check(self) -> None:
+        if not self._url or self._model is None:
+            raise PeerMissingError("name a server that runs: --endpoint URL --endpoint-model NAME")
+
+    @property
+    def _client(self) -> JsonClient:
+        assert self._connected is not None
+        return self._connected
 
     async def start(self) -> None:
+        assert self._model is not None
+        self._connected = self._connect()
         known = [entry.get("id") for entry in (await self._client.get("/models")).get("data", [])]
         if self._model not in known:
             raise PeerError(f"{self._url} does not serve {self._model!r}; it has: {', '.join(map(str, known))}")
@@ -71,8 +86,8 @@ class EndpointPeer(Peer):
         counted = usage.get("prompt_tokens")
         if counted is not None and counted != len(question.prompt):
             raise PeerError(
-                f"{self._url} counted {counted} prompt tokens where {len(question.prompt)} were sent: it serves a model "
-                "of another tokenizer, or takes no token ids"
+                f"{self._url} counted {counted} prompt tokens where {len(question.prompt)} were sent: it serves "
+                "a model of another tokenizer, or takes no token ids"
             )
         cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
         return PeerAnswer(text, None if cached is None else len(question.prompt) - cached)
@@ -81,4 +96,5 @@ class EndpointPeer(Peer):
         return
 
     async def close(self) -> None:
-        self._client.close()
+        if self._connected is not None:
+            self._connected.close()

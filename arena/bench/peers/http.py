@@ -10,20 +10,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from arena.bench.peers.base import PeerError
 
 SHOWN = 300  # characters of a refusal
 
 
+def check_url(url: str) -> SplitResult:
+    """The parts of a server's URL. Raises ValueError for what is none."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is no URL of a server: it would be like http://127.0.0.1:8000/v1")
+    return parts
+
+
 class JsonClient:
     """Owns up to `connections` connections to one server. Raises ValueError for what is no http(s) URL."""
 
     def __init__(self, url: str, *, connections: int, timeout_s: float, token: str | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no URL of a server: it would be like http://127.0.0.1:8000/v1")
+        parts = check_url(url)
+        assert parts.hostname is not None
         self._url = url
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._address = parts.hostname, parts.port

@@ -75,7 +75,7 @@ class LinesPeer(Peer):
             with suppress(ConnectionError):  # it has just ended: the reader says why
                 self._child.stdin.write(json.dumps({"id": number, **message}).encode() + b"\n")
                 await self._child.stdin.drain()
-            answer = await future
+            answer: dict[str, Any] = await future
         finally:
             del self._open[number]
         if "error" in answer:

@@ -13,10 +13,10 @@ START_TIMEOUT_S = 300.0
 
 
 class TransformersPeer(LinesPeer):
-    """Paged cache with block sharing, bfloat16. It cannot hold each request to choices of its own."""
+    """Paged cache with block sharing, bfloat16 where the processor has it. It cannot hold each request to choices of its own."""
 
     name = "transformers"
-    settings = "bf16, sdpa, pages of 32"
+    settings = "sdpa, pages of 32"
 
     def __init__(self, settings: PeerSettings) -> None:
         super().__init__(settings, start_timeout_s=START_TIMEOUT_S)
@@ -38,5 +38,5 @@ class TransformersPeer(LinesPeer):
 
     async def ask(self, question: Question) -> PeerAnswer:
         if question.choices is not None:
-            raise PeerUnableError("its continuous batching has no constrained decoding: --answer free is what it can do")
+            raise PeerUnableError("its continuous batching has no constrained decoding; it can do --answer free")
         return await super().ask(question)
