@@ -51,26 +51,32 @@ def variants(config: EngineConfig) -> tuple[Variant, ...]:
 def chart(results: Sequence[tuple[Variant, Measurement]], subtitle: str) -> str:
     """The results as SVG: throughput, latency and work of each variant, and what paging does for the memory."""
     serial = results[0][1].moves_per_s
-    best = max(measured.moves_per_s for _, measured in results)
+    all_on, everything = next(result for result in reversed(results) if not result[0].without)
 
     def row(variant: Variant, measured: Measurement) -> Row:
-        kind = "best" if measured.moves_per_s == best else "bar"
+        kind = "best" if variant is all_on else "bar"
         latency = measured.latency_ms["p95"] / 1e3
         return Row(
             variant.name,
             (
-                Bar(measured.moves_per_s, f"{measured.moves_per_s:.2f}  {measured.moves_per_s / serial:.1f}×", kind),
+                Bar(measured.moves_per_s, f"{measured.moves_per_s:.2f} · {measured.moves_per_s / serial:.1f}×", kind),
                 Bar(latency, f"{latency:,.1f} s", kind),
                 Bar(measured.forwarded_tokens_per_move, f"{measured.forwarded_tokens_per_move:,.1f}", kind),
             ),
         )
 
     columns = ("moves/s, × serial", "latency p95", "tokens forwarded a move")
+    rows = [row(*result) for result in results]
+    longest = tuple(max(row.bars[index].value or 0.0 for row in rows) for index in range(len(columns)))
     groups = [
-        Group(heading, columns, tuple(row(*result) for result in results if result[0].without == without))
+        Group(
+            heading,
+            columns,
+            tuple(row for row, (variant, _) in zip(rows, results, strict=True) if variant.without == without),
+            longest,
+        )
         for heading, without in (("One technique after the other", False), ("Everything but one", True))
     ]
-    everything = next(measured for variant, measured in reversed(results) if not variant.without)
     waste = everything.kv_waste_percent
     memory = Group(
         "KV memory that holds no token",
@@ -79,6 +85,6 @@ def chart(results: Sequence[tuple[Variant, Measurement]], subtitle: str) -> str:
             Row("each context set aside whole", (Bar(waste["contiguous"], f"{waste['contiguous']:.0f} %", "bad"),)),
             Row("pages, as they are needed", (Bar(waste["paged"], f"{waste['paged']:.0f} %", "best"),)),
         ),
-        full=100.0,
+        full=(100.0,),
     )
     return bar_chart("What each technique of serving is worth", subtitle, [*groups, memory])

@@ -55,12 +55,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows that share columns. A column's longest bar fills it, or a value of `full`."""
+    """Rows that share columns. `full` are the values that fill each column; None: those of the longest bars."""
 
     heading: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    full: float | None = None
+    full: tuple[float, ...] | None = None
 
 
 def bar_chart(title: str, subtitle: str, groups: Sequence[Group]) -> str:
@@ -91,9 +91,7 @@ def _draw_group(parts: list[str], group: Group, y: int) -> int:
     column = (WIDTH - 2 * MARGIN - LABELS - GAP * count) / count
     longest = column - VALUE
     parts.append(_text(MARGIN, y, group.heading, "heading"))
-    tops = [
-        group.full or max((row.bars[index].value or 0.0 for row in group.rows), default=0.0) for index in range(count)
-    ]
+    tops = group.full or [max(row.bars[index].value or 0.0 for row in group.rows) for index in range(count)]
     for index, name in enumerate(group.columns):
         parts.append(_text(_left(index, column), y, name, "quiet"))
     for row in group.rows:

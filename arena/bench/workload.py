@@ -37,6 +37,7 @@ PROMPT_SHAPES: tuple[PromptShape, ...] = get_args(PromptShape)
 ANSWER_SHAPES: tuple[AnswerShape, ...] = get_args(AnswerShape)
 MOVE_SOURCES: tuple[MoveSource, ...] = get_args(MoveSource)
 FREE_TOKENS = 5
+RETRIES = 200  # random games that end early before a load is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,7 @@ class Load:
 
     def __post_init__(self) -> None:
         if self.moves == "chosen" and self.answer != "choose":
-            raise ValueError(
-                f"a game goes on from a chosen move only: moves {self.moves!r} with {self.answer!r} answers"
-            )
+            raise ValueError(f"a game goes on from chosen moves only if the answer is 'choose', not {self.answer!r}")
 
     @property
     def requests(self) -> int:
@@ -94,9 +93,9 @@ class Prompts:
 
     def preamble(self) -> tuple[int, ...]:
         """What all prompts begin with, whatever the game."""
-        start = get_game("chess").position()
-        prompts = [self.of(start), *(self.of(start.play(move)) for move in start.legal_moves())]
-        return tuple(ids[0] for ids in takewhile(lambda ids: len(set(ids)) == 1, zip(*prompts, strict=False)))
+        unlike = ("a2a4", "a7a5", "a1a3", "a8a6")  # moves after which board and history differ from the first letter
+        prompts = [self.of(get_game("chess").position(moves=moves)) for moves in ((), unlike)]
+        return tuple(one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(*prompts, strict=False)))
 
     def _asked(self, text: str) -> list[Message]:
         return [Message("system", self.template.system), Message("user", text)]
@@ -160,7 +159,7 @@ def _turn(load: Load, prompts: Prompts, game: int, ply: int, position: Position)
 def _positions(seed: int, index: int, plies: int) -> list[Position]:
     """The positions of a random game before each of its plies, none of them over. It is drawn anew from the next seed
     where random moves end it early."""
-    for retry in range(1000):
+    for retry in range(RETRIES):
         rng = random.Random(derive_seed(seed, index, retry, "game"))
         position = get_game("chess").position()
         positions: list[Position] = []

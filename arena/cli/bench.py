@@ -66,8 +66,8 @@ def serving(as_json: bool, max_batch: int, **options: Any) -> None:
 def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
     """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention.
 
-    Then everything but one, and what paging does for the KV memory. Without a prefix cache every request computes its whole
-    prompt, so keep the load small.
+    Then everything but one, and what paging does for the KV memory. Without a prefix cache every request computes its
+    whole prompt, so keep the load small.
     """
     from arena.bench.ablation import chart, variants
 

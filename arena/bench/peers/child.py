@@ -79,6 +79,12 @@ class Child:
         assert self._process is not None
         await self._process.wait()
 
+    async def ended(self, within_s: float) -> bool:
+        """Whether the command ends in the next `within_s` seconds, or has ended."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.wait(), within_s)
+        return not self.running
+
     async def close(self) -> None:
         """Kill what is left of the group and wait for it."""
         if self._watcher is not None:

@@ -17,6 +17,7 @@ from arena.bench.peers.llama_files import find_server, library_path, weights
 START_TIMEOUT_S = 120.0
 ANSWER_TIMEOUT_S = 600.0
 POLL_S = 0.1
+GRACE_S = 2.0  # from a connection that breaks to the end of its server
 CONTEXT_STEP = 256  # tokens; it rounds contexts up to this itself
 
 
@@ -76,9 +77,9 @@ class LlamaPeer(Peer):
         try:
             answer = await self._client.post("/completion", body)
         except PeerError as error:
-            if self._child.running:
-                raise
-            raise PeerError(self._child.reason()) from error
+            if await self._child.ended(GRACE_S):
+                raise PeerError(self._child.reason()) from error
+            raise
         latency_ms = (time.perf_counter() - asked) * 1e3
         timings = answer["timings"]
         return PeerAnswer(answer["content"], timings["prompt_n"], max(0.0, latency_ms - timings["predicted_ms"]))

@@ -13,7 +13,8 @@ START_TIMEOUT_S = 300.0
 
 
 class TransformersPeer(LinesPeer):
-    """Paged cache with block sharing, bfloat16 where the processor has it. It cannot hold each request to choices of its own."""
+    """Paged cache with block sharing, bfloat16 where the processor has it. It cannot hold each request to choices of
+    its own."""
 
     name = "transformers"
     settings = "sdpa, pages of 32"

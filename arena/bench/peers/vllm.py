@@ -20,14 +20,17 @@ HOW = (
 
 
 class VllmPeer(LinesPeer):
-    """Prefix caching over blocks of 32 tokens, bfloat16, structured choice, a thread bound to each core."""
+    """Prefix caching over blocks of 32 tokens, bfloat16 where the processor has it, structured choice, a thread bound
+    to each core."""
 
     name = "vllm"
-    settings = "bf16, prefix cache in blocks of 32, structured choice"
+    settings = "prefix cache in blocks of 32, structured choice"
 
-    def __init__(self, settings: PeerSettings, python: Path | None) -> None:
+    def __init__(self, settings: PeerSettings, python: Path | None, *, eager: bool = False) -> None:
+        """`eager` spares the compilation of the model."""
         super().__init__(settings, start_timeout_s=START_TIMEOUT_S)
         self._python = python
+        self._eager = eager
 
     def check(self) -> None:
         if self._python is None:
@@ -41,6 +44,7 @@ class VllmPeer(LinesPeer):
             "model": str(self._settings.folder()),
             "slots": self._settings.slots,
             "context": self._settings.context,
+            "eager": self._eager,
         }
         return [str(self._python), str(DRIVERS / "vllm_driver.py"), json.dumps(settings)]
 

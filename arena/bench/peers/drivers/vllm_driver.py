@@ -14,22 +14,26 @@ BLOCK = 32  # tokens
 
 
 async def main(descriptor: int, settings: dict[str, Any]) -> None:
+    import torch
     import vllm
     from vllm import SamplingParams
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
     from vllm.v1.engine.async_llm import AsyncLLM
 
+    # Without AVX-512 products in bfloat16 are emulated, and slower than in float32.
+    dtype = "float32" if torch.backends.cpu.get_cpu_capability() == "AVX2" else "bfloat16"
     engine = AsyncLLM.from_engine_args(
         AsyncEngineArgs(
             model=settings["model"],
-            dtype="bfloat16",
+            dtype=dtype,
             enable_prefix_caching=True,
             block_size=BLOCK,
             max_num_seqs=settings["slots"],
             max_num_batched_tokens=max(2048, settings["context"]),
             max_model_len=settings["context"],
             disable_log_stats=True,
+            enforce_eager=settings["eager"],
         )
     )
 
@@ -53,7 +57,7 @@ async def main(descriptor: int, settings: dict[str, Any]) -> None:
             told["computed"] = len(message["prompt"]) - (output.num_cached_tokens or 0)
         return told
 
-    await serve(descriptor, f"vllm {vllm.__version__}", answer)
+    await serve(descriptor, f"vllm {vllm.__version__}, {dtype}{', not compiled' * settings['eager']}", answer)
 
 
 if __name__ == "__main__":  # vLLM starts processes that import this file again
