@@ -11,7 +11,7 @@ from arena.bench.loop import Played, percentiles, play
 from arena.bench.peers.base import Peer, PeerAnswer, PeerError, PeerMissingError, PeerUnableError, Question
 from arena.bench.serving import Measurement, measure
 from arena.bench.workload import Turn, Workload
-from inference.engine import EngineConfig
+from inference.engine import Engine, EngineConfig
 from inference.loader import LoadedModel
 
 OURS = "ours"
@@ -49,7 +49,12 @@ class Result:
 
 async def measure_ours(workloads: Sequence[Workload], config: EngineConfig, model: LoadedModel, say: Say) -> Result:
     """Our engine, in this process, a new one for each load. Raises what the engine raises."""
-    result = Result(OURS, f"float32, pages of {config.page_size}", version="this process")
+    facts = Engine(config, model=model).environment()
+    result = Result(
+        OURS,
+        f"{facts['dtype']}, pages of {config.page_size}, {facts['threads']} threads",
+        version=f"this process, torch {facts['torch']}",
+    )
     for index, workload in enumerate(workloads):
         say(f"{OURS}: {workload.load}")
         measurement = await measure(workload, config, model)

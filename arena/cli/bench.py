@@ -70,6 +70,7 @@ def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
     whole prompt, so keep the load small.
     """
     from arena.bench.ablation import chart, variants
+    from inference.engine import Engine
 
     if plot is not None and not plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} is not there")
@@ -79,7 +80,8 @@ def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
         click.echo(f"{variant.name} ...", err=True)
         results.append((variant, _measure(workload, variant.config, model)))
     if plot is not None:
-        _write(plot, chart(results, f"{workload.load}, {workload.load.plies} plies; {config.model}, float32"))
+        dtype = Engine(config, model=model).environment()["dtype"]
+        _write(plot, chart(results, f"{workload.load}, {workload.load.requests} moves; {config.model}, {dtype}"))
     if as_json:
         echo_json(
             {

@@ -192,7 +192,7 @@ def _print(rounds: Sequence[Sequence[Result]], workloads: Sequence[Workload]) ->
 
     last = rounds[-1]
     for index, workload in enumerate(workloads):
-        table = Table(box=None, header_style="bold", title=f"{workload.load}, {workload.load.plies} plies",
+        table = Table(box=None, header_style="bold", title=f"{workload.load}, {workload.load.requests} moves",
                       title_justify="left")  # fmt: skip
         for column in ("engine", "moves/s", "ours/peer", "p50 ms", "p95 ms", "TTFT p50", "computed/move", "legal"):
             table.add_column(column, justify="left" if column == "engine" else "right")
