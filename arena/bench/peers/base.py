@@ -65,7 +65,7 @@ class PeerSettings:
     def folder(self) -> Path:
         """Raises PeerMissingError if the model is no folder."""
         if self.model is None:
-            raise PeerMissingError(f"it needs the folder of a model in Hugging Face format, and {self.model_name!r} is none")
+            raise PeerMissingError(f"it needs a folder in Hugging Face format, and {self.model_name!r} is none")
         return self.model
 
 
