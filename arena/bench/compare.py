@@ -68,6 +68,7 @@ async def measure_peer(peer: Peer, workloads: Sequence[Workload], say: Say) -> R
     result = Result(peer.name, peer.settings)
     try:
         peer.check()
+        await peer.prepare()
         say(f"{peer.name}: starting")
         started = time.perf_counter()
         await peer.start()

@@ -228,6 +228,8 @@ def _told(result: Result) -> str:
     if result.peak_mb:
         facts.append(f"at most {result.peak_mb:,.0f} MiB")
     facts += [f"not able to answer some loads: {reason}" for reason in dict.fromkeys(result.unable.values())]
+    if any(cell.legal_share is not None and cell.legal_share < 1 for cell in result.cells.values()):
+        facts.append("NOT HELD to the legal moves: its figures are of another task")
     if result.failure:
         facts.append(f"FAILED: {result.failure}")
     return f"{result.engine}: {'; '.join(facts)}"

@@ -83,6 +83,10 @@ class Peer(ABC):
         """Cheap, before anything starts. Raises PeerMissingError."""
         return
 
+    async def prepare(self) -> None:
+        """What is done once on a machine, and does not count as starting."""
+        return
+
     @abstractmethod
     async def start(self) -> None:
         """Ready for questions when it returns."""

@@ -43,6 +43,9 @@ class LlamaPeer(Peer):
     def check(self) -> None:
         find_server(self._named)
 
+    async def prepare(self) -> None:
+        await asyncio.to_thread(weights, self._model, find_server(self._named), self._say)
+
     async def start(self) -> None:
         server = find_server(self._named)
         model = await asyncio.to_thread(weights, self._model, server, self._say)

@@ -91,7 +91,8 @@ def weights(model: str, server: Path, say: Callable[[str], None]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     original, unfinished = folder / "original.gguf", folder / "unfinished.gguf"
     try:
-        fetch_gguf(model, original, say)
+        say(f"fetching {model} as it comes, once")
+        fetch_gguf(model, original)
         say(f"making {WEIGHTS} weights of {model}, once")
         quantizer = server.with_name("llama-quantize")
         done = subprocess.run(

@@ -171,6 +171,16 @@ def test_ours_and_an_endpoint_in_one_call_with_missing_peers_named(arena, endpoi
     assert "endpoint: history/choose, 1 in flight ..." in err
 
 
+def test_a_peer_that_ignores_the_choices_is_shown_up(arena, endpoint, small_model, monkeypatch):
+    monkeypatch.setattr("arena.cli.bench_peers.loaded", lambda config: small_model)
+    endpoint.text = "I resign"
+    peer = ("--peers", "endpoint", "--endpoint", endpoint.url, "--endpoint-model", "tiny")
+    code, out, _ = arena("bench", "peers", *peer, "--in-flight", "1", "--plies", "1")
+    assert code == 0
+    assert "0%" in next(line for line in out.splitlines() if line.strip().startswith("endpoint "))
+    assert "NOT HELD to the legal moves" in out
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

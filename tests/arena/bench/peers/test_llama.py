@@ -112,7 +112,7 @@ def test_listed_links_are_made_in_a_folder_of_ours(tmp_path, monkeypatch):
     assert sorted(path.name for path in folder.iterdir()) == ["_symlinks.json", "libggml.so.0.1"]
 
 
-def fetched(name, target, say):
+def fetched(name, target):
     target.write_text("original")
 
 
