@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEV    := $(VENV)/.installed-dev
 ARGS   ?=
+JOBS   ?= auto
 
 .PHONY: help play test lint types wheel clean janggi-differential openings-check screenshots
 
@@ -23,7 +24,7 @@ play: $(STAMP)
 	$(BIN)/arena play --agents 16 $(ARGS)
 
 test: $(DEV)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 janggi-differential: $(DEV)
 	$(BIN)/python -m games.janggi.differential $(ARGS)

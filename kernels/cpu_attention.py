@@ -124,7 +124,7 @@ def _softmax(s: Any, r: int, seen: int, highest: np.float32, floats: Any, bits: 
     return highest, total
 
 
-@njit(**_options)
+@njit(inline="always", **_options)
 def _block(
     queries: Any,
     keys: Any,

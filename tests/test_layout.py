@@ -58,6 +58,8 @@ def test_the_command_line_starts_without_torch_and_transformers():
 def test_transformers_modelling_code_is_never_imported():
     for package in MAY_IMPORT:
         for path in (ROOT / package).rglob("*.py"):
+            if "drivers" in path.parts:  # transformers itself under test, in a process of its own
+                continue
             text = path.read_text()
             assert "AutoModel" not in text, path
             assert "transformers.models" not in text, path

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import resource
 import sys
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from arena.bench.loop import percentiles, play
 from arena.bench.observer import Observer
-from arena.bench.workload import FREE_TOKENS, Turn, Workload
+from arena.bench.workload import FREE_TOKENS, AnswerShape, Turn, Workload
 from inference.engine import Engine, EngineConfig
 from inference.loader import LoadedModel
-from inference.metrics import percentile
 from inference.runner import StepRunner
 from inference.types import Reply, SamplingParams
-
-LAG_PROBE_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +42,8 @@ class Measurement:
 
 
 async def measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Measurement:
-    """Play the workload on an engine of its own. The first prompt is sent once before the clock starts, as a run warms
-    its system prompt. Figures are over the clocked part."""
+    """Play the workload on an engine of its own. What all prompts begin with is sent once before the clock starts, as a
+    run warms its system prompt. Figures are over the clocked part."""
     observers: list[Observer] = []
 
     def watch(runner: StepRunner) -> Observer:
@@ -56,78 +52,37 @@ async def measure(workload: Workload, config: EngineConfig, model: LoadedModel) 
         return observer
 
     async with Engine(config, model=model, wrap_runner=watch) as engine:
-        await _ask(engine, workload, workload.games[0][0])
+        await engine.generate(workload.preamble, SamplingParams(max_tokens=1))
         (observer,) = observers
         observer.reset()
         before = engine.stats()
-        load = _Load(engine, workload)
-        seconds = await load.run()
+        played = await play(workload, partial(_ask, engine, workload.load.answer))
         after = engine.stats()
 
-    n, prompted = workload.requests, after.prompt_tokens - before.prompt_tokens
+    n, prompted = workload.load.requests, after.prompt_tokens - before.prompt_tokens
     return Measurement(
         requests=n,
-        seconds=seconds,
-        moves_per_s=n / seconds,
-        latency_ms=_percentiles(load.latencies_ms, 50, 95, 99),
-        ttft_ms=_percentiles([reply.timing.ttft_ms for reply in load.replies], 50, 95),
-        prompt_tokens_per_move=sum(reply.usage.prompt_tokens for reply in load.replies) / n,
+        seconds=played.seconds,
+        moves_per_s=n / played.seconds,
+        latency_ms=percentiles(played.latencies_ms, 50, 95, 99),
+        ttft_ms=percentiles([reply.timing.ttft_ms for reply in played.answers], 50, 95),
+        prompt_tokens_per_move=sum(reply.usage.prompt_tokens for reply in played.answers) / n,
         forwarded_tokens_per_move=(after.forwarded_tokens - before.forwarded_tokens) / n,
-        passes_per_move=sum(reply.usage.passes for reply in load.replies) / n,
+        passes_per_move=sum(reply.usage.passes for reply in played.answers) / n,
         hit_rate=(after.cached_tokens - before.cached_tokens) / prompted if prompted else 0.0,
         duplicate_forwarded_tokens=observer.duplicates,
         preemptions=after.preemptions - before.preemptions,
         scheduler_us_per_request=(after.scheduler_ms - before.scheduler_ms) * 1e3 / n,
-        loop_lag_ms=_percentiles(load.lags_ms, 99),
+        loop_lag_ms=percentiles(played.lags_ms, 99),
         peak_rss_mb=peak_rss_mb(),
         kv_waste_percent={"paged": 100 * observer.paged_waste, "contiguous": 100 * observer.contiguous_waste},
     )
 
 
-class _Load:
-    """All games of a workload at once, each asking for its next move when the last has come."""
-
-    def __init__(self, engine: Engine, workload: Workload) -> None:
-        self._engine = engine
-        self._workload = workload
-        self.replies: list[Reply] = []
-        self.latencies_ms: list[float] = []
-        self.lags_ms: list[float] = []
-
-    async def run(self) -> float:
-        """Seconds that it took."""
-        prober = asyncio.create_task(self._probe())
-        started = time.perf_counter()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for turns in self._workload.games:
-                    group.create_task(self._play(turns))
-        finally:
-            prober.cancel()
-        return time.perf_counter() - started
-
-    async def _play(self, turns: Sequence[Turn]) -> None:
-        for turn in turns:
-            asked = time.perf_counter()
-            self.replies.append(await _ask(self._engine, self._workload, turn))
-            self.latencies_ms.append((time.perf_counter() - asked) * 1e3)
-
-    async def _probe(self) -> None:
-        """How late the event loop wakes a sleeper."""
-        while True:
-            due = time.perf_counter() + LAG_PROBE_S
-            await asyncio.sleep(LAG_PROBE_S)
-            self.lags_ms.append((time.perf_counter() - due) * 1e3)
-
-
-async def _ask(engine: Engine, workload: Workload, turn: Turn) -> Reply:
-    if workload.answer == "free":
+async def _ask(engine: Engine, answer: AnswerShape, turn: Turn) -> Reply:
+    if answer == "free":
         return await engine.generate(turn.prompt, SamplingParams(max_tokens=FREE_TOKENS, ignore_eos=True))
     return await engine.choose(turn.prompt, turn.choices, temperature=1.0, seed=turn.seed)
-
-
-def _percentiles(values: Sequence[float], *shares: int) -> dict[str, float]:
-    return {f"p{share}": percentile(values, share / 100) for share in shares}
 
 
 def peak_rss_mb() -> float:

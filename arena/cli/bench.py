@@ -3,55 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from arena.cli import bench_quality, bench_roofline
+from arena.cli.bench_options import engine_config, load_options, loaded, moves_option, single_load, workload_of
+from arena.cli.bench_peers import peers
 from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
 from arena.cli.bench_standings import command as standings
 from arena.cli.logs import log_options
-from arena.cli.options import console, echo_json, json_option
+from arena.cli.options import console, echo_json
 from arena.errors import ArenaError, UsageError
-from inference.formats import WEIGHT_CHOICES
 
 if TYPE_CHECKING:
     from arena.bench.serving import Measurement
     from arena.bench.workload import Workload
     from inference.engine import EngineConfig
     from inference.loader import LoadedModel
-
-
-def load_options(in_flight: int, plies: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options that make a workload and an engine, with their defaults."""
-    positive = click.IntRange(min=1)
-    options = (
-        click.option("--prompt", type=click.Choice(["history", "fen"]), default="history", show_default=True,
-                     help="What follows the system prompt: the moves so far, or board and legal moves."),
-        click.option("--answer", type=click.Choice(["choose", "free"]), default="choose", show_default=True,
-                     help="One of the legal moves, or five tokens, greedy."),
-        click.option("--in-flight", type=positive, default=in_flight, show_default=True, help="Games at once."),
-        click.option("--plies", type=positive, default=plies, show_default=True, help="Requests of each game."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of the games and the answers."),
-        click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`."),
-        click.option("--weights", type=click.Choice(WEIGHT_CHOICES), default="auto", show_default=True,
-                     help="How weights are held; auto is int8 where that is fast."),
-        click.option("--threads", type=positive, help="Processor threads of the engine."),
-        click.option("--page-size", type=positive, default=64, show_default=True, help="Tokens a KV page."),
-        click.option("--kv-memory", type=positive, default=1024, show_default=True, help="MiB of the KV cache."),
-        click.option("--max-batch-tokens", type=positive, default=256, show_default=True, help="New tokens a step."),
-        json_option,
-    )  # fmt: skip
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 @click.group()
@@ -64,6 +36,7 @@ def command() -> None:
     """
 
 
+command.add_command(peers)
 command.add_command(bench_quality.command, "quality")
 command.add_command(bench_roofline.command, "roofline")
 command.add_command(prompts)
@@ -73,24 +46,27 @@ command.add_command(standings)
 
 @command.command()
 @load_options(in_flight=16, plies=8)
+@moves_option
 @click.option("--no-prefix-cache", is_flag=True, help="Compute every prompt from its first token.")
 @click.option("--no-continuous-batching", is_flag=True, help="Static batching.")
 @click.option("--no-chunked-prefill", is_flag=True, help="Prompts are not split over steps.")
 @click.option("--no-jump-forward", is_flag=True, help="Forced tokens are decoded one by one.")
 @click.option("--no-shared-attention", is_flag=True, help="Shared pages are read once for each sequence.")
 @click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True, help="Sequences a step.")
+@click.option("--select", type=click.Choice(["walk", "tree"]), default="walk", show_default=True,
+              help="Choose token by token, or compute the whole trie in one pass.")  # fmt: skip
 @click.option("--roofline", is_flag=True, help="Also measure what this machine allows at best on this load.")
 @log_options
-def serving(as_json: bool, max_batch: int, roofline: bool, **options: Any) -> None:
+def serving(as_json: bool, max_batch: int, select: str, roofline: bool, **options: Any) -> None:
     """Moves a second, latency and what a move costs."""
     switches = {
         name.removeprefix("no_"): not options.pop(name) for name in [name for name in options if name.startswith("no_")]
     }
-    workload, config, model = _prepare(options, max_batch=max_batch, **switches)
+    workload, config, model = _prepare(options, max_batch=max_batch, select=select, **switches)
     result = _measure(workload, config, model)
     limit = _limit(result, config, model) if roofline else None
     if as_json:
-        told = {**asdict(result), "load": _load_of(workload), "engine": asdict(config), "weights": model.weights}
+        told = {**asdict(result), "load": asdict(workload.load), "engine": asdict(config), "weights": model.weights}
         echo_json(told | ({"limit_moves_per_s": limit} if roofline else {}))
         return
     _print_cell(result, workload, model.weights)
@@ -100,23 +76,32 @@ def serving(as_json: bool, max_batch: int, roofline: bool, **options: Any) -> No
 
 @command.command()
 @load_options(in_flight=8, plies=3)
+@moves_option
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="SVG", help="Draw a chart as well.")
 @log_options
-def ablation(as_json: bool, **options: Any) -> None:
+def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
     """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention.
 
-    Without a prefix cache every request computes its whole prompt, so keep the load small.
+    Then everything but one, and what paging does for the KV memory. Without a prefix cache every request computes its
+    whole prompt, so keep the load small.
     """
-    from arena.bench.ablation import variants
+    from arena.bench.ablation import chart, variants
+    from inference.engine import Engine
 
+    if plot is not None and not plot.absolute().parent.is_dir():
+        raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} is not there")
     workload, config, model = _prepare(options)
     results = []
     for variant in variants(config):
         click.echo(f"{variant.name} ...", err=True)
         results.append((variant, _measure(workload, variant.config, model)))
+    if plot is not None:
+        dtype = Engine(config, model=model).environment()["dtype"]
+        _write(plot, chart(results, f"{workload.load}, {workload.load.requests} moves; {config.model}, {dtype}"))
     if as_json:
         echo_json(
             {
-                "load": _load_of(workload),
+                "load": asdict(workload.load),
                 "variants": [{"name": variant.name, **asdict(result)} for variant, result in results],
             }
         )
@@ -139,45 +124,24 @@ def ablation(as_json: bool, **options: Any) -> None:
             f"{result.hit_rate:.1%}",
         )
     console().print(table)
-    waste = results[-1][1].kv_waste_percent
+    waste = next(result for variant, result in reversed(results) if not variant.without).kv_waste_percent
     click.echo(
         f"\nKV memory that holds no token: {waste['paged']:.0f}% in pages of {config.page_size} tokens; "
         f"{waste['contiguous']:.0f}% if each request had its whole context set aside."
     )
 
 
-def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
-    from agents.prompt_files import PromptLibrary
-    from arena.bench.workload import make_workload
-    from arena.resources import data_path
-    from inference.engine import EngineConfig
-    from inference.errors import ModelError
-    from inference.loader import load_model
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
-    try:
-        workload = make_workload(
-            PromptLibrary(data_path("prompts")),
-            prompt=options["prompt"],
-            answer=options["answer"],
-            in_flight=options["in_flight"],
-            plies=options["plies"],
-            seed=options["seed"],
-        )
-    except ValueError as error:
-        raise UsageError(f"--plies {options['plies']}: {error}") from error
-    config = EngineConfig(
-        model=options["model"],
-        weights=options["weights"],
-        threads=options["threads"],
-        page_size=options["page_size"],
-        kv_memory_mb=options["kv_memory"],
-        max_batch_tokens=options["max_batch_tokens"],
-        **settings,
-    )
-    try:
-        return workload, config, load_model(config.model, weights=config.weights)
-    except ModelError as error:
-        raise UsageError(str(error)) from error
+
+def _prepare(options: dict[str, Any], **settings: Any) -> tuple[Workload, EngineConfig, LoadedModel]:
+    load, config = single_load(options), engine_config(options, **settings)
+    model = loaded(config)
+    return workload_of(load, model), config, model
 
 
 def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Measurement:
@@ -186,8 +150,8 @@ def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Me
 
     try:
         return asyncio.run(measure(workload, config, model))
-    except* InferenceError as errors:
-        raise ArenaError(f"the engine failed under this load: {errors.exceptions[0]}") from errors
+    except InferenceError as error:
+        raise ArenaError(f"the engine failed under this load: {error}") from error
 
 
 def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> float:
@@ -205,16 +169,6 @@ def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> flo
     return limit_moves_per_s(model.config, model.weights, measure_ceilings(model.config), cost)
 
 
-def _load_of(workload: Workload) -> dict[str, Any]:
-    return {
-        "prompt": workload.prompt,
-        "answer": workload.answer,
-        "in_flight": len(workload.games),
-        "plies": len(workload.games[0]),
-        "seed": workload.seed,
-    }
-
-
 def _print_cell(result: Measurement, workload: Workload, weights: str) -> None:
     from rich.table import Table
 
@@ -223,7 +177,7 @@ def _print_cell(result: Measurement, workload: Workload, weights: str) -> None:
 
     table = Table(box=None, show_header=False)
     for name, value in (
-        ("load", f"{workload.prompt}/{workload.answer}, {len(workload.games)} in flight, {result.requests} moves"),
+        ("load", f"{workload.load}, {result.requests} moves"),
         ("weights", weights),
         ("moves/s", f"{result.moves_per_s:.2f}"),
         ("latency, ms", spread(result.latency_ms)),

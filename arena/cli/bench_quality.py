@@ -76,13 +76,12 @@ def _load(model: str, weights: WeightChoice) -> LoadedModel:
 
 
 def _moves(positions: int, threads: int | None, cheap: LoadedModel, exact: LoadedModel) -> float:
-    from agents.prompt_files import PromptLibrary
     from arena.bench.quality import same_moves
-    from arena.bench.workload import make_workload
-    from arena.resources import data_path
+    from arena.bench.workload import Load
+    from arena.cli.bench_options import workload_of
     from inference.engine import EngineConfig
 
-    workload = make_workload(PromptLibrary(data_path("prompts")), in_flight=positions, plies=1, seed=0)
+    workload = workload_of(Load(in_flight=positions, plies=1), exact)
     return same_moves(workload, EngineConfig(threads=threads), cheap, exact)
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -370,6 +371,7 @@ class FakeEngine:
     """Answers every choice at once, by its seed; `fails_after` choices it is dead."""
 
     model_name, model_checksum = "fake", "sum"
+    model = SimpleNamespace(weights="float32")
 
     def __init__(self, fails_after=None):
         self.fails_after = fails_after
@@ -378,7 +380,7 @@ class FakeEngine:
         self.started = 0
         self.closed = 0
 
-    def start(self):
+    def start(self, progress=None):
         self.started += 1
 
     def close(self):

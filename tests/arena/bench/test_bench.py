@@ -1,62 +1,27 @@
-"""The benchmark's load and figures, on random games and a tiny engine's worth of work."""
+"""The benchmark's figures: what is counted step by step, the ablation and its chart, our engine under load."""
 
-import itertools
 import json
 from collections import Counter
+from dataclasses import asdict
+from xml.etree import ElementTree
 
-import chess
 import pytest
 import torch
 
-from agents.prompt_files import PromptLibrary
-from arena.bench.ablation import variants
+from arena.bench.ablation import chart, variants
 from arena.bench.observer import Observer
-from arena.bench.workload import make_workload
-from arena.resources import data_path
+from arena.bench.serving import Measurement
 from inference.engine import EngineConfig
 from inference.kv_pool import PagePool
 from inference.radix import PrefixCache
 from inference.scheduler import Scheduler, SchedulerConfig, SequenceState
 
 
-@pytest.fixture(scope="module")
-def prompts():
-    return PromptLibrary(data_path("prompts"))
-
-
-def test_a_workload_is_a_function_of_its_arguments_and_its_games_are_legal(prompts):
-    one, two = (make_workload(prompts, in_flight=3, plies=12, seed=5) for _ in range(2))
-    assert one == two
-    assert one.requests == 36
-    assert len({turns[-1].prompt[-1] for turns in one.games}) == 3
-    other = make_workload(prompts, in_flight=3, plies=12, seed=6)
-    assert other.games[0][-1].prompt != one.games[0][-1].prompt
-    for turns in one.games:
-        board = chess.Board()
-        for turn in turns:
-            told = turn.prompt[-1].content.partition("Game so far:")[2].split("\n")[0].split()
-            if turn.ply:
-                assert told[:-1] == [move.uci() for move in board.move_stack]
-                board.push_uci(told[-1])
-            assert list(turn.choices) == sorted(move.uci() for move in board.legal_moves)
-        assert len(board.move_stack) == 11
-
-
-def test_history_prompts_only_grow_and_fen_prompts_show_the_board(prompts):
-    history = make_workload(prompts, in_flight=1, plies=6).games[0]
-    for before, after in itertools.pairwise(history[1:]):
-        grown = before.prompt[-1].content.split("\n")[0]
-        assert after.prompt[-1].content.startswith(grown)
-    fen = make_workload(prompts, prompt="fen", in_flight=1, plies=6).games[0]
-    assert all(f"Legal moves: {' '.join(turn.choices)}" in turn.prompt[-1].content for turn in fen)
-    assert len({turn.prompt[-1].content for turn in fen}) == 6
-
-
 class Nothing:
     """A StepRunner that computes nothing."""
 
     def run(self, operations, plan):
-        return [torch.zeros(1) for rows in plan if rows.decides]
+        return [torch.zeros(1) for rows in plan if rows.wants_logits]
 
 
 def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
@@ -71,7 +36,7 @@ def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
             observer.run(cache.take_operations(), plan)
             scheduler.commit(plan)
             for rows in plan:
-                if rows.decides:
+                if rows.wants_logits:
                     scheduler.remove(rows.sequence)
         return observer
 
@@ -83,12 +48,54 @@ def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
     assert forward(prompts, cached=True).duplicates == 0
 
 
-def test_the_ablation_changes_switches_only_and_ends_with_everything_on():
+def test_the_ablation_changes_switches_only_and_has_everything_on_and_everything_but_one():
     rows = variants(EngineConfig())
-    assert rows[-1].config == EngineConfig()
-    assert rows[0].config.max_batch == 1
-    assert not any((rows[0].config.prefix_cache, rows[0].config.continuous_batching, rows[0].config.jump_forward))
+    ladder = [row for row in rows if not row.without]
+    assert ladder[-1].config == EngineConfig()
+    assert ladder[0].config.max_batch == 1
+    first = ladder[0].config
+    assert not any((first.prefix_cache, first.continuous_batching, first.jump_forward, first.shared_attention))
+    for row in rows:
+        if row.without:
+            changed = [name for name, value in asdict(row.config).items() if value != asdict(EngineConfig())[name]]
+            assert len(changed) == 1, row.name
     assert Counter(row.name for row in rows).most_common(1)[0][1] == 1
+
+
+def measurement(moves_per_s, p95):
+    return Measurement(
+        requests=4,
+        seconds=4 / moves_per_s,
+        moves_per_s=moves_per_s,
+        latency_ms={"p50": p95 / 2, "p95": p95, "p99": p95},
+        ttft_ms={"p50": 1, "p95": 2},
+        prompt_tokens_per_move=1000,
+        forwarded_tokens_per_move=12.5,
+        passes_per_move=2,
+        hit_rate=0.99,
+        duplicate_forwarded_tokens=0,
+        preemptions=0,
+        scheduler_us_per_request=10,
+        loop_lag_ms={"p99": 1},
+        peak_rss_mb=100,
+        kv_waste_percent={"paged": 14.0, "contiguous": 87.0},
+    )
+
+
+def test_the_chart_has_a_bar_for_each_figure_in_proportion_and_names_what_it_shows():
+    rows = variants(EngineConfig())
+    figures = [measurement(1.0 + index, 1000.0) for index in range(len(rows))]
+    drawn = ElementTree.fromstring(chart(list(zip(rows, figures, strict=True)), "a <load>"))
+    texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {row.name for row in rows} <= set(texts)
+    assert {"a <load>", "1.00 · 1.0×", "9.00 · 9.0×", "87 %", "14 %"} <= set(texts)
+    bars = [
+        float(element.get("width"))
+        for element in drawn.iter("{http://www.w3.org/2000/svg}rect")
+        if element.get("class") in ("bar", "best")
+    ]
+    assert len(bars) == 3 * len(rows) + 1
+    assert bars[3] == pytest.approx(2 * bars[0], abs=0.1)
 
 
 def test_serving_measures_the_real_engine_and_tells_it_as_json(arena):
@@ -101,4 +108,11 @@ def test_serving_measures_the_real_engine_and_tells_it_as_json(arena):
     assert 0.9 < cell["hit_rate"] < 1
     assert 1 <= cell["passes_per_move"] < 5
     assert cell["forwarded_tokens_per_move"] < 60
-    assert cell["load"] == {"prompt": "history", "answer": "choose", "in_flight": 2, "plies": 2, "seed": 0}
+    load = {"prompt": "history", "answer": "choose", "moves": "fixed", "in_flight": 2, "plies": 2, "seed": 0}
+    assert cell["load"] == load
+
+
+def test_a_chart_that_cannot_be_written_is_refused_before_anything_is_measured(arena, tmp_path):
+    code, out, err = arena("bench", "ablation", "--plot", tmp_path / "none" / "out.svg")
+    assert (code, out) == (2, "")
+    assert f"the folder {tmp_path / 'none'} is not there" in err

@@ -85,6 +85,8 @@ def test_every_option_reaches_the_record(arena, recorded):
         "--no-chunked-prefill",
         "--no-jump-forward",
         "--no-shared-attention",
+        "--select",
+        "tree",
     ]
     code, _, err = random_games(arena, *(word for pair in options.items() for word in pair), *switches)
     assert (code, err) == (0, "")
@@ -98,7 +100,7 @@ def test_every_option_reaches_the_record(arena, recorded):
     assert engine == {
         "model": "m", "weights": "bfloat16", "threads": 1, "page_size": 32, "kv_memory_mb": 64, "max_batch_tokens": 128,
         "max_batch": 7, "prefix_cache": False, "continuous_batching": False, "chunked_prefill": False,
-        "jump_forward": False, "shared_attention": False,
+        "jump_forward": False, "select": "tree", "shared_attention": False,
     }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Other engines under the same load: vLLM, llama.cpp, transformers, and whatever serves the OpenAI interface."""
