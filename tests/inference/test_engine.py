@@ -355,7 +355,7 @@ async def test_a_fault_anywhere_in_the_step_loop_leaves_nobody_waiting(make_engi
 
 
 async def test_a_score_keeps_its_time_limit(make_engine, monkeypatch):
-    engine = make_engine()
+    engine = make_engine(max_batch_tokens=16)
     run = engine._core.runner.run
     monkeypatch.setattr(engine._core.runner, "run", lambda *step: time.sleep(0.15) or run(*step))
     with pytest.raises(RequestTimeoutError):

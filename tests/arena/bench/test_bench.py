@@ -21,7 +21,7 @@ class Nothing:
     """A StepRunner that computes nothing."""
 
     def run(self, operations, plan):
-        return [torch.zeros(1) for rows in plan if rows.wants_logits]
+        return [torch.zeros(1) for rows in plan if rows.decides]
 
 
 def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
@@ -36,7 +36,7 @@ def test_the_observer_counts_tokens_forwarded_twice_and_places_left_empty():
             observer.run(cache.take_operations(), plan)
             scheduler.commit(plan)
             for rows in plan:
-                if rows.wants_logits:
+                if rows.decides:
                     scheduler.remove(rows.sequence)
         return observer
 
