@@ -282,10 +282,7 @@ class Scheduler:
             assert other.branch is not None
             better = max(match.length, other.branch.computed) + 1  # tokens that they must share
             useful = len(sequence.tokens) - (len(sequence.tokens) != len(other.tokens))
-            if better <= min(useful, len(other.tokens)) and (
-                sequence.tokens[better - 1] == other.tokens[better - 1]
-                and sequence.tokens[:better] == other.tokens[:better]
-            ):
+            if better <= min(useful, len(other.tokens)) and _agree(sequence.tokens, other.tokens, better):
                 return True
         return False
 
@@ -326,6 +323,12 @@ class Scheduler:
         sequence.branch = None
         self.running.remove(sequence)
         self.waiting.append(sequence)
+
+
+def _agree(a: Sequence[int], b: Sequence[int], count: int) -> bool:
+    """Whether the first `count` tokens are the same. Most that differ do so at the end, which is looked at first."""
+    end = max(0, count - 16)
+    return a[count - 1] == b[count - 1] and a[end:count] == b[end:count] and a[:end] == b[:end]
 
 
 def _is_urgent(sequence: SequenceState, now: float) -> bool:
