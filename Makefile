@@ -8,7 +8,7 @@ DEV    := $(VENV)/.installed-dev
 ARGS   ?=
 JOBS   ?= auto
 
-.PHONY: help play test lint types wheel clean janggi-differential openings-check screenshots
+.PHONY: help play test test-slow lint types wheel clean janggi-differential openings-check screenshots
 
 help:
 	@echo "make play    set everything up and let 16 agents play (more options: make play ARGS='--max-plies 40')"
@@ -28,6 +28,9 @@ test: $(DEV)
 
 janggi-differential: $(DEV)
 	$(BIN)/python -m games.janggi.differential $(ARGS)
+
+test-slow: $(DEV)
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(ARGS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

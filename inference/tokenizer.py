@@ -130,7 +130,7 @@ class HFTokenizer:
     def render(self, messages: Sequence[Message]) -> str:
         if self._template is None:
             raise InvalidRequestError("the model has no chat template; pass a text or token ids instead of messages")
-        if messages[-1].role == "assistant":
+        if messages and messages[-1].role == "assistant":
             # Not by the template: it would close the message, and may trim it.
             return self._template.render(messages[:-1]) + messages[-1].content
         return self._template.render(messages)

@@ -62,7 +62,7 @@ def test_the_record_and_the_pgn_agree_with_an_independent_replay(first_run):
                 assert move.fen == board.fen(en_passant="legal") or move.fen == board.fen()
                 assert move.policy == "constrained"
                 assert 0 < move.probability <= 1
-                assert move.prompt_tokens > move.cached_tokens > 250
+                assert move.prompt_tokens >= move.cached_tokens > 250
                 assert move.forwarded_tokens < 100
             assert (game.result, game.termination) == ("1/2-1/2", "ply-limit")
             read = chess.pgn.read_game(io.StringIO(to_pgn(detail)))

@@ -260,8 +260,8 @@ async def test_logits_have_the_same_bits_from_a_cache_hit_of_every_length(make_e
 async def test_logits_have_the_same_bits_after_preemption_and_eviction(make_engine_of_any_weights):
     make_engine = make_engine_of_any_weights
     prompts = [[Message("user", f"Game {i}: " + "e2e4 e7e5 " * (8 + i))] for i in range(5)]
-    params = SamplingParams(max_tokens=20, ignore_eos=True, logprobs=True)
-    roomy, tight = make_engine(page_size=16), make_engine(pages=14, page_size=16)
+    params = SamplingParams(max_tokens=60, ignore_eos=True, logprobs=True)
+    roomy, tight = make_engine(page_size=16), make_engine(pages=19, page_size=16)
     want = [await roomy.generate(prompt, params) for prompt in prompts]
     got = await asyncio.gather(*(tight.generate(prompt, params) for prompt in prompts))
     assert [reply.logprobs for reply in got] == [reply.logprobs for reply in want]

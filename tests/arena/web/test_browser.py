@@ -90,7 +90,7 @@ def test_autoplay_goes_on_by_itself_until_it_is_stopped(page, sample):
     for _ in range(4):
         page.keyboard.press("+")
     page.keyboard.press("Space")
-    page.locator(".moves [data-ply='3'][aria-current]").wait_for()
+    page.locator(".moves [data-ply='3'][aria-current]").wait_for(timeout=90_000)
     page.keyboard.press("Space")
     stopped = ply(page)
     page.wait_for_timeout(400)
