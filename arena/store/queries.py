@@ -153,21 +153,23 @@ def list_runs(db: Database) -> list[RunLine]:
         .order_by(RunRow.id.desc())
     )
     with db.reading() as session:
-        return [
-            RunLine(
-                run_id=run.id,
-                name=run.name,
-                status=run.status,
-                detail=run.detail,
-                model=run.model,
-                seed=run.seed,
-                games=scheduled,
-                finished=ended,
-                created_at=run.created_at,
-                ended_at=run.ended_at,
-            )
-            for run, scheduled, ended in session.execute(query)
-        ]
+        return [run_line_of(run, scheduled, ended) for run, scheduled, ended in session.execute(query)]
+
+
+def run_line_of(run: RunRow, games: int, finished: int) -> RunLine:
+    """The line of a run with so many games, of which so many are finished."""
+    return RunLine(
+        run_id=run.id,
+        name=run.name,
+        status=run.status,
+        detail=run.detail,
+        model=run.model,
+        seed=run.seed,
+        games=games,
+        finished=finished,
+        created_at=run.created_at,
+        ended_at=run.ended_at,
+    )
 
 
 def list_games(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from arena.errors import UsageError
 from arena.store.database import Database
 from arena.store.models import AgentRow, EngineSampleRow, GameRow, MoveRow
-from arena.store.queries import GameLine, RunLine
+from arena.store.queries import GameLine, RunLine, run_line_of
 from arena.store.runs import find_run
 from games.base import Side
 
@@ -81,18 +81,7 @@ def run_line(db: Database, run: int | str) -> RunLine:
         row = find_run(session, run)
         counts = select(func.count(GameRow.id), func.count(GameRow.result)).where(GameRow.run_id == row.id)
         games, finished = session.execute(counts).one()
-        return RunLine(
-            run_id=row.id,
-            name=row.name,
-            status=row.status,
-            detail=row.detail,
-            model=row.model,
-            seed=row.seed,
-            games=games,
-            finished=finished,
-            created_at=row.created_at,
-            ended_at=row.ended_at,
-        )
+        return run_line_of(row, games, finished)
 
 
 def boards(db: Database, run: int | str, *, ended: int) -> list[Board]:
