@@ -60,6 +60,7 @@ async def measure_ours(workloads: Sequence[Workload], config: EngineConfig, mode
         measurement = await measure(workload, config, model)
         result.cells[index] = _cell_of(measurement, workload)
         result.peak_mb = measurement.peak_rss_mb
+        say(f"{OURS}: {workload.load}: {result.cells[index].moves_per_s:.2f} moves/s")
     return result
 
 
@@ -79,6 +80,7 @@ async def measure_peer(peer: Peer, workloads: Sequence[Workload], say: Say) -> R
             say(f"{peer.name}: {workload.load}")
             try:
                 result.cells[index] = await _measure_load(peer, workload)
+                say(f"{peer.name}: {workload.load}: {result.cells[index].moves_per_s:.2f} moves/s")
             except PeerUnableError as error:
                 result.unable[index] = str(error)
     except PeerMissingError as error:

@@ -165,7 +165,7 @@ async def _measure(
 
 
 def _say(line: str) -> None:
-    click.echo(f"{line} ...", err=True)
+    click.echo(line, err=True)
 
 
 def _as_json(rounds: Sequence[Sequence[Result]], workloads: Sequence[Workload], config: EngineConfig) -> Any:
