@@ -99,14 +99,36 @@ def _block(
 
 
 @njit(**_options)
-def _copy_block(k: Any, v: Any, page: int, kv_head: int, offset: int, length: int, keys: Any, values: Any) -> None:
-    """`length` keys and values of a page, from `offset` on, to a block of their own: flat keys [head_dim, BLOCK] and
-    values [BLOCK, width]."""
-    width = values.size // BLOCK
-    for t in range(length):
-        for d in range(v.shape[3]):
-            keys[d * BLOCK + t] = k[page, kv_head, d, offset + t]
-            values[t * width + d] = v[page, kv_head, offset + t, d]
+def _copy_block(
+    k: Any,
+    v: Any,
+    k_scale: Any,
+    v_scale: Any,
+    page: int,
+    kv_head: int,
+    offset: int,
+    length: int,
+    keys: Any,
+    values: Any,
+) -> None:
+    """`length` keys and values of a page, from `offset` on, in float32 to a block of their own: flat keys
+    [head_dim, BLOCK] and values [BLOCK, width]."""
+    dim, width = v.shape[3], values.size // BLOCK
+    if k_scale is None:  # settled when this is compiled
+        for d in range(dim):
+            for t in range(length):
+                keys[d * BLOCK + t] = k[page, kv_head, d, offset + t]
+        for t in range(length):
+            for d in range(dim):
+                values[t * width + d] = v[page, kv_head, offset + t, d]
+    else:
+        for d in range(dim):
+            for t in range(length):
+                keys[d * BLOCK + t] = np.float32(k[page, kv_head, d, offset + t]) * k_scale[page, kv_head, offset + t]
+        for t in range(length):
+            scale = v_scale[page, kv_head, offset + t]
+            for d in range(dim):
+                values[t * width + d] = np.float32(v[page, kv_head, offset + t, d]) * scale
 
 
 @njit(**_options)
@@ -116,6 +138,10 @@ def _tile(
     fresh_v: Any,
     k: Any,
     v: Any,
+    k_scale: Any,
+    v_scale: Any,
+    flat_k: Any,
+    flat_v: Any,
     pages: Any,
     sequence_of: Any,
     positions: Any,
@@ -138,11 +164,10 @@ def _tile(
     highest = np.full(size, np.float32(LOWEST), np.float32)
     total = np.zeros(size, np.float32)
     limits = np.zeros(size, np.int64)
-    in_place = page_size % BLOCK == 0 and dim == width  # whole blocks are read where they are
     here, stride = np.int64(0), np.int64(BLOCK)  # as literals they would make two functions of `_block`
-    all_keys, all_values = k.reshape(-1), v.reshape(-1)
     keys = np.zeros(dim * BLOCK, np.float32)
     values = np.zeros(BLOCK * width, np.float32)
+    in_place = flat_k.size and page_size % BLOCK == 0 and dim == width  # whole blocks are read where they are
     scale = np.float32(1.0 / np.sqrt(dim))
     longest = 0
     for i in range(count):
@@ -180,11 +205,11 @@ def _tile(
                     at_keys = ((page * kv_heads + kv_head) * dim) * page_size + offset
                     at_values = ((page * kv_heads + kv_head) * page_size + offset) * dim
                     _block(
-                        queries, all_keys, at_keys, page_size, all_values, at_values, length, start, limits,
+                        queries, flat_k, at_keys, page_size, flat_v, at_values, length, start, limits,
                         first, last, s, acc, highest, total,
                     )  # fmt: skip
                 else:
-                    _copy_block(k, v, page, kv_head, offset, length, keys, values)
+                    _copy_block(k, v, k_scale, v_scale, page, kv_head, offset, length, keys, values)
                     _block(
                         queries, keys, here, stride, values, here, length, start, limits,
                         first, last, s, acc, highest, total,
@@ -203,12 +228,13 @@ def _tile(
                 held = max(0, min(length, known - start))
                 if held:
                     page = pages[sequence_of[rows[i]], start // page_size]
-                    _copy_block(k, v, page, kv_head, offset, held, keys, values)
+                    _copy_block(k, v, k_scale, v_scale, page, kv_head, offset, held, keys, values)
                 for t in range(held, min(length, known + depth - start)):
                     row = lineage[rows[i], start + t - known]
                     for d in range(dim):
                         keys[d * BLOCK + t] = fresh_k[row, kv_head, d]
                         values[t * width + d] = fresh_v[row, kv_head, d]
+                values[max(0, min(length, known + depth - start)) * width :] = 0.0  # nothing of other rows, a NaN say
                 first, last = i * group, (i + 1) * group
                 for r in range(first, last):
                     limits[r] = known + depth
@@ -232,6 +258,10 @@ def attend(
     fresh_v: Any,
     k: Any,
     v: Any,
+    k_scale: Any,
+    v_scale: Any,
+    flat_k: Any,
+    flat_v: Any,
     pages: Any,
     sequence_of: Any,
     positions: Any,
@@ -243,11 +273,13 @@ def attend(
 ) -> None:
     """out = softmax(q k^T / sqrt(head_dim)) v, for each row over the keys at positions 0 .. its own.
 
-    q, out [rows, heads, head_dim]; k [pages, kv_heads, head_dim, page_size]; v [pages, kv_heads, page_size, head_dim],
-    float32, contiguous, head_dim a multiple of 4. int32: pages [sequences, longest], sequence_of [rows], negative for
-    padding, whose output is zero; positions [rows]; order [rows]: the rows as they are put into tiles; lineage
-    [rows, deepest]: rows whose fresh_k and fresh_v [rows, kv_heads, head_dim] are read after the pages, filled up with
-    -1. With `shared` False, rows of different sequences never read a page together. `out` must not overlap `q`.
+    q, out [rows, heads, head_dim]; k [pages, kv_heads, head_dim, page_size]; v [pages, kv_heads, page_size, head_dim];
+    float32, contiguous; flat_k and flat_v the same, flat. If k and v are int8, k_scale and v_scale are float32 [pages,
+    kv_heads, page_size], else None, and flat_k and flat_v are empty. int32: pages [sequences, longest], sequence_of
+    [rows], negative for padding, whose output is zero; positions [rows]; order [rows]: the rows as they are put into
+    tiles; lineage [rows, deepest]: rows whose fresh_k and fresh_v [rows, kv_heads, head_dim] are read after the pages,
+    filled up with -1. With `shared` False, rows of different sequences never read a page together. `out` must not
+    overlap `q`.
     """
     kv_heads = k.shape[1]
     tasks = -(-order.size // TILE) * kv_heads
@@ -256,4 +288,7 @@ def attend(
             first = task // kv_heads * TILE
             rows = order[first : first + TILE]
             kv_head = np.int64(task % kv_heads)  # numbers of parallel loops are unsigned
-            _tile(q, fresh_k, fresh_v, k, v, pages, sequence_of, positions, rows, lineage, shared, kv_head, out)
+            _tile(
+                q, fresh_k, fresh_v, k, v, k_scale, v_scale, flat_k, flat_v, pages, sequence_of, positions, rows,
+                lineage, shared, kv_head, out,
+            )  # fmt: skip
