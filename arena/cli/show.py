@@ -241,7 +241,20 @@ def _print_move(move: MoveDetail) -> None:
         f"Tokens: {move.prompt_tokens} prompted ({move.cached_tokens} cached), {move.forwarded_tokens} forwarded "
         f"in {move.forward_passes} passes, {move.generated_tokens} generated; batch of {move.batch_size}"
     )
+    _print_decisions(move)
     _print_attempts("Attempts:", move.attempts)
+
+
+def _print_decisions(move: MoveDetail) -> None:
+    """What the answer could have begun with at each point where there was a choice, the likeliest first."""
+    if move.decisions:
+        click.echo("\nThe likeliest ways at each choice, and the one taken (>):")
+    for number, decision in enumerate(move.decisions, start=1):
+        ways = (
+            f"{'>' if index == decision.taken else ''}{option.text.strip()} {option.probability:.1%}"
+            for index, option in enumerate(decision.options)
+        )
+        click.echo(printable(f"  {number}. {'  '.join(ways)}"))
 
 
 def _print_attempts(title: str, attempts: tuple[AttemptDetail, ...], most: int | None = None) -> None:

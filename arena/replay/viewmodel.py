@@ -23,6 +23,7 @@ from games.words import checked_square, move_words, position_words, squares_of
 
 if TYPE_CHECKING:
     from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
+    from inference.types import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,13 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """How a move was chosen. `latency` and `tokens` are None for an imported move, which nobody was asked for."""
+    """How a move was chosen; `decisions` are those on the way to it, with the likeliest alternatives.
+    `latency` and `tokens` are None for an imported move, which nobody was asked for."""
 
     agent: str
     policy: str
     probability: float | None
+    decisions: tuple[Decision, ...]
     attempts: tuple[Attempt, ...]
     latency: Latency | None
     tokens: Tokens | None
@@ -241,6 +244,7 @@ def _chosen(move: MoveDetail) -> Chosen:
         agent=move.agent,
         policy=move.policy,
         probability=move.probability,
+        decisions=move.decisions,
         attempts=tuple(map(_attempt, move.attempts)),
         latency=None if imported else _latency(move),
         tokens=None if imported else _tokens(move),

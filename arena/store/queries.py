@@ -17,6 +17,7 @@ from arena.store.database import Database
 from arena.store.models import AgentRow, AttemptRow, GameRow, MoveRow, RunRow
 from arena.store.runs import find_run
 from arena.store.summary import RunSummary, run_summary
+from inference.types import Decision, Option
 
 __all__ = [
     "AttemptDetail",
@@ -91,7 +92,8 @@ class AttemptDetail:
 
 @dataclass(frozen=True, slots=True)
 class MoveDetail:
-    """A ply with what it cost, and what judges think of it, if there were any; times are milliseconds."""
+    """A ply with what it cost, and what judges think of it, if there were any; times are milliseconds. `decisions` are
+    those that led to the move, as far as they are known."""
 
     ply: int
     agent: str
@@ -115,6 +117,7 @@ class MoveDetail:
     clock_ms: float | None
     played_at: datetime
     attempts: tuple[AttemptDetail, ...]
+    decisions: tuple[Decision, ...] = ()
     judgements: tuple[Judgement, ...] = ()
 
 
@@ -275,8 +278,18 @@ def _line(game: GameRow, run: RunRow, white: AgentRow, black: AgentRow) -> dict[
 
 
 def _move(row: MoveRow, agent: str, attempts: tuple[AttemptDetail, ...], judged: tuple[Judgement, ...]) -> MoveDetail:
-    same = {field.name for field in fields(MoveDetail)} - {"agent", "attempts", "judgements"}
-    return MoveDetail(agent=agent, attempts=attempts, judgements=judged, **{name: getattr(row, name) for name in same})
+    same = {field.name for field in fields(MoveDetail)} - {"agent", "attempts", "decisions", "judgements"}
+    return MoveDetail(
+        agent=agent,
+        attempts=attempts,
+        decisions=tuple(map(_decision, row.decisions or ())),
+        judgements=judged,
+        **{name: getattr(row, name) for name in same},
+    )
+
+
+def _decision(written: Mapping[str, Any]) -> Decision:
+    return Decision(tuple(Option(*option) for option in written["options"]), written["taken"])
 
 
 def _attempts(session: Session, game_id: int) -> defaultdict[int, list[AttemptDetail]]:

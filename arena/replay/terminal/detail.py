@@ -9,6 +9,7 @@ from rich.text import Text
 from arena.printable import printable
 from arena.replay.terminal.strip import COLORS, PARTS, seconds
 from arena.replay.viewmodel import Attempt, Chosen, Ply, Replay
+from inference.types import Decision
 
 
 def move_detail(replay: Replay, ply: Ply) -> Text:
@@ -45,8 +46,23 @@ def _how(chosen: Chosen) -> Iterator[Text]:
         yield _fact("prompt", f"{tokens.prompt} tokens, {tokens.new} of them new")
         yield _fact("generated", f"{tokens.generated} tokens")
         yield _fact("computed", f"{tokens.forwarded} tokens, {tokens.passes} passes, batch of {tokens.batch}")
+    if chosen.decisions:
+        yield Text()
+        yield Text("The likeliest ways, and the one taken", "bold")
+        yield from _ways(chosen.decisions)
     yield Text()
     yield from _tries(chosen.attempts)
+
+
+def _ways(decisions: tuple[Decision, ...]) -> Iterator[Text]:
+    """What the answer could have begun with, at each point where there was a choice; an empty line between two."""
+    for number, decision in enumerate(decisions):
+        if number:
+            yield Text()
+        for index, option in enumerate(decision.options):
+            mark, style = ("▸", "bold") if index == decision.taken else (" ", "")
+            way = f"{mark} {printable(option.text.strip()):<9} {option.probability:>6.1%}"
+            yield Text(way, style).append_text(_bar(option.probability))
 
 
 def _tries(attempts: tuple[Attempt, ...]) -> Iterator[Text]:
