@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -126,7 +126,7 @@ class GameDetail(GameLine):
     """A game with all that is recorded of it. `initial_fen` None: it has not started, and its schedule names no
     position. `open_attempts` are tries at the ply after the last move, which got none. `time_control` is written as
     60+1, and what it charges is `charge`; None: no clocks. `source_tags` are those of the file that an imported game
-    comes from, None for a game that was played here."""
+    comes from, None for a game that was played here. The settings are all that are in force for an agent."""
 
     seed: int
     max_plies: int
@@ -143,6 +143,8 @@ class GameDetail(GameLine):
     moves: tuple[MoveDetail, ...]
     open_attempts: tuple[AttemptDetail, ...]
     source_tags: Mapping[str, str] | None
+    white_settings: Mapping[str, Any] = field(default_factory=dict)
+    black_settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def list_runs(db: Database) -> list[RunLine]:
@@ -229,6 +231,8 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
             initial_fen=game.initial_fen or game.start_fen,
             white_spec=white.spec,
             black_spec=black.spec,
+            white_settings=white.settings,
+            black_settings=black.settings,
             white_template=game.white_template,
             black_template=game.black_template,
             model=run.model,

@@ -134,6 +134,12 @@ const ArenaReplay = (() => {
     return [el("h3", {}, "The likeliest ways, and the one taken"), el("div", { class: "ways" }, ...lists)];
   }
 
+  function promptOf(parts) {
+    if (!parts.length) return [];
+    return [el("h3", {}, "New in the prompt"), ...parts.map(({ role, text }) =>
+      el("div", { class: "prompt" }, el("b", {}, role), el("pre", { tabindex: 0 }, text)))];
+  }
+
   function percent(share) { return `${(100 * share).toFixed(1)} %`; }
 
   function moveDetail(ply) {
@@ -149,7 +155,8 @@ const ArenaReplay = (() => {
       tokens && tokens.prompt > 0 && ["tokens", `${tokens.prompt} in the prompt, ${tokens.new} of them new; ${tokens.generated} generated; ` +
         `${tokens.forwarded} computed in ${tokens.passes} passes; batch of ${tokens.batch}`],
     ]));
-    return [...nodes, ...waysOf(chosen.decisions), ...chosen.attempts.map(attemptBox)];
+    return [...nodes, ...waysOf(chosen.decisions), ...promptOf(chosen.prompt),
+      el("h3", {}, "What the agent said"), ...chosen.attempts.map(attemptBox)];
   }
 
   function mount(root, { replay, art, files = {}, links = {} }) {

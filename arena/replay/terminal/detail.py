@@ -8,7 +8,7 @@ from rich.text import Text
 
 from arena.printable import printable
 from arena.replay.terminal.strip import COLORS, PARTS, seconds
-from arena.replay.viewmodel import Attempt, Chosen, Ply, Replay
+from arena.replay.viewmodel import Attempt, Chosen, Ply, PromptPart, Replay
 from inference.types import Decision
 
 
@@ -50,8 +50,19 @@ def _how(chosen: Chosen) -> Iterator[Text]:
         yield Text()
         yield Text("The likeliest ways, and the one taken", "bold")
         yield from _ways(chosen.decisions)
+    if chosen.prompt:
+        yield Text()
+        yield Text("New in the prompt", "bold")
+        yield from _prompt(chosen.prompt)
     yield Text()
     yield from _tries(chosen.attempts)
+
+
+def _prompt(parts: tuple[PromptPart, ...]) -> Iterator[Text]:
+    for part in parts:
+        yield Text(f"{part.role}:", "dim")
+        for line in part.text.splitlines() or [part.text]:
+            yield Text(f"   {printable(line)}")
 
 
 def _ways(decisions: tuple[Decision, ...]) -> Iterator[Text]:
