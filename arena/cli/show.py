@@ -11,7 +11,7 @@ import click
 from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, game_id, json_option
 from arena.errors import StoreError, UsageError
-from arena.printable import printable, shortened
+from arena.printable import percent, printable, shortened
 from arena.store.records import IMPORTED
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
         _print_judgements(detail)
     elif ply > 0:
         _print_move(detail.moves[ply - 1])
-        _print_prompt(detail, ply)
         _print_attempts("Attempts:", detail.moves[ply - 1].attempts)
+        _print_prompt(detail, ply)
     if shown == detail.plies:
         most = MAX_TEXT if ply is None else None
         _print_attempts(f"Ply {detail.plies + 1} got no move:", detail.open_attempts, most)
@@ -276,7 +276,7 @@ def _print_decisions(move: MoveDetail) -> None:
         click.echo("\nThe likeliest ways at each choice, and the one taken (>):")
     for number, decision in enumerate(move.decisions, start=1):
         ways = (
-            f"{'>' if index == decision.taken else ''}{option.text.strip()} {option.probability:.1%}"
+            f"{'>' if index == decision.taken else ''}{option.text.strip()} {percent(option.probability)}"
             for index, option in enumerate(decision.options)
         )
         click.echo(printable(f"  {number}. {'  '.join(ways)}"))

@@ -222,7 +222,6 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
         moves = tuple(
             _move(row, names[row.agent_id], tuple(attempts[row.ply]), judged.get(row.ply, ())) for row in rows
         )
-        asked = run.config.get("spec", run.config)  # of a tournament, or what `arena play` was asked
         return GameDetail(
             **_line(game, run, white, black),
             seed=game.seed,
@@ -237,12 +236,24 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
             black_template=game.black_template,
             model=run.model,
             model_checksum=game.model_checksum,
-            time_control=asked.get("time_control"),
-            charge=asked.get("charge") if asked.get("time_control") else None,
+            time_control=time_control_of(run),
+            charge=_asked(run).get("charge") if time_control_of(run) else None,
             moves=moves,
             open_attempts=tuple(attempts[len(moves) + 1]),
             source_tags=run.config["tags"][game.schedule_index] if run.config.get("kind") == "import" else None,
         )
+
+
+def time_control_of(run: RunRow) -> str | None:
+    """The time control of a run's games, written as 60+1; None: they have no clocks."""
+    written: str | None = _asked(run).get("time_control")
+    return written
+
+
+def _asked(run: RunRow) -> Mapping[str, Any]:
+    """What `arena play` was asked, or a tournament's file."""
+    asked: Mapping[str, Any] = run.config.get("spec", run.config)
+    return asked
 
 
 _WHITE, _BLACK = aliased(AgentRow), aliased(AgentRow)

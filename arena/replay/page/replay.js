@@ -60,7 +60,7 @@ const ArenaReplay = (() => {
   }
 
   function milliseconds(value) {
-    return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(value < 10000 ? 2 : 1)} s`;
+    return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
   }
 
   function clock(ms) {
@@ -140,7 +140,7 @@ const ArenaReplay = (() => {
       el("div", { class: "prompt" }, el("b", {}, role), el("pre", { tabindex: 0 }, text)))];
   }
 
-  function percent(share) { return `${(100 * share).toFixed(1)} %`; }
+  function percent(share) { return share === 0 || share >= 0.0005 ? `${(100 * share).toFixed(1)}%` : "<0.1%"; }
 
   function moveDetail(ply) {
     const { chosen } = ply;
@@ -155,8 +155,8 @@ const ArenaReplay = (() => {
       tokens && tokens.prompt > 0 && ["tokens", `${tokens.prompt} in the prompt, ${tokens.new} of them new; ${tokens.generated} generated; ` +
         `${tokens.forwarded} computed in ${tokens.passes} passes; batch of ${tokens.batch}`],
     ]));
-    return [...nodes, ...waysOf(chosen.decisions), ...promptOf(chosen.prompt),
-      el("h3", {}, "What the agent said"), ...chosen.attempts.map(attemptBox)];
+    const said = chosen.attempts.length ? [el("h3", {}, "What the agent said"), ...chosen.attempts.map(attemptBox)] : [];
+    return [...nodes, ...waysOf(chosen.decisions), ...said, ...promptOf(chosen.prompt)];
   }
 
   function mount(root, { replay, art, files = {}, links = {} }) {

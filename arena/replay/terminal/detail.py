@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from arena.printable import printable
+from arena.printable import percent, printable
 from arena.replay.terminal.strip import COLORS, PARTS, seconds
 from arena.replay.viewmodel import Attempt, Chosen, Ply, PromptPart, Replay
 from inference.types import Decision
@@ -35,7 +35,7 @@ def _how(chosen: Chosen) -> Iterator[Text]:
     yield _fact("agent", chosen.agent)
     yield _fact("policy", chosen.policy)
     if chosen.probability is not None:
-        yield _fact("probability", f"{chosen.probability:.1%}").append_text(_bar(chosen.probability))
+        yield _fact("probability", percent(chosen.probability)).append_text(_bar(chosen.probability))
     time, tokens = chosen.latency, chosen.tokens
     if time is not None:
         yield _fact("time", seconds(time.total_ms))
@@ -50,12 +50,14 @@ def _how(chosen: Chosen) -> Iterator[Text]:
         yield Text()
         yield Text("The likeliest ways, and the one taken", "bold")
         yield from _ways(chosen.decisions)
+    if chosen.attempts:
+        yield Text()
+        yield Text("What the agent said", "bold")
+        yield from _tries(chosen.attempts)
     if chosen.prompt:
         yield Text()
         yield Text("New in the prompt", "bold")
         yield from _prompt(chosen.prompt)
-    yield Text()
-    yield from _tries(chosen.attempts)
 
 
 def _prompt(parts: tuple[PromptPart, ...]) -> Iterator[Text]:
@@ -72,7 +74,7 @@ def _ways(decisions: tuple[Decision, ...]) -> Iterator[Text]:
             yield Text()
         for index, option in enumerate(decision.options):
             mark, style = ("▸", "bold") if index == decision.taken else (" ", "")
-            way = f"{mark} {printable(option.text.strip()):<9} {option.probability:>6.1%}"
+            way = f"{mark} {printable(option.text.strip()):<9} {percent(option.probability):>6}"
             yield Text(way, style).append_text(_bar(option.probability))
 
 
