@@ -103,6 +103,16 @@ async def test_last_move_is_marked_and_told(viewer):
         assert "check" in str(app.screen.query_one("#status", Static).visual)
 
 
+async def test_arrows_up_and_down_go_through_what_is_told_about_the_move(viewer):
+    app = viewer(2)
+    async with app.run_test(size=(100, 18)) as pilot:
+        detail = app.screen.query_one("#detail")
+        await pilot.press("down")
+        assert detail.scroll_y > 0
+        await pilot.press("up")
+        assert detail.scroll_y == 0
+
+
 async def test_space_plays_to_the_end_and_pauses(viewer):
     app = viewer(1)
     async with app.run_test(size=SIZE) as pilot:
