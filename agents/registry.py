@@ -23,6 +23,7 @@ from agents.kind import (
 from agents.llm import LLMAgent
 from agents.llm_settings import Legality, LLMSettings
 from agents.mqtt.kind import MQTT
+from agents.prompt_files import PromptLibrary
 from agents.prompts import PromptTemplate
 from agents.random import RandomAgent
 from agents.suggest import unknown
@@ -135,9 +136,15 @@ def _llm_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any
 
 
 def _template(spec: AgentSpec, game: str, context: BuildContext) -> PromptTemplate:
-    settings: dict[str, Any] = {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
-    template = context.prompts.load(settings.pop("prompt", DEFAULT_PROMPT), game)
-    return template.customised(**settings)
+    return recorded_template(spec.settings, game, context.prompts)
+
+
+def recorded_template(settings: Mapping[str, Any], game: str, prompts: PromptLibrary) -> PromptTemplate:
+    """The prompt template for `game` of an `llm` agent with these settings, as a spec has them or a record. Raises
+    PromptError."""
+    own = {key: settings[key] for key in _PROMPT_KEYS if key in settings}
+    template = prompts.load(str(own.pop("prompt", DEFAULT_PROMPT)), game)
+    return template.customised(**own)
 
 
 def _build_llm(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
