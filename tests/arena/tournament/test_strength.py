@@ -1,4 +1,4 @@
-"""A difference in strength that is known beforehand comes out of a real tournament, and out of its PGN by other means."""
+"""A difference in strength that is known beforehand comes out of a real tournament, and of its PGN by other means."""
 
 import io
 import math
