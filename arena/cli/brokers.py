@@ -1,15 +1,20 @@
-"""The options that name an MQTT broker."""
+"""The options that name an MQTT broker, and publishing there."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from arena.errors import UsageError
+
+if TYPE_CHECKING:
+    from agents.mqtt.broker import Broker
+    from arena.bus import Reader
 
 R = TypeVar("R")
 
@@ -59,3 +64,28 @@ def broker_options(command: Callable[..., R]) -> Callable[..., R]:
     for option in reversed(_OPTIONS):
         with_broker = option(with_broker)
     return with_broker
+
+
+def publishing_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds those of `broker_options` and `--mqtt-clear`; `command` gets `broker` and `mqtt_clear`."""
+
+    @functools.wraps(command)
+    def with_publishing(*args: Any, broker: Broker | None, mqtt_clear: bool, **kwargs: Any) -> R:
+        if mqtt_clear and broker is None:
+            raise UsageError("--mqtt-clear goes with --mqtt")
+        return command(*args, broker=broker, mqtt_clear=mqtt_clear, **kwargs)
+
+    clear = click.option("--mqtt-clear", is_flag=True, help="In the end, remove what the broker retains of the run.")
+    return broker_options(clear(with_publishing))
+
+
+@contextmanager
+def publishing(broker: Broker | None, db: str, *, clear: bool) -> Iterator[tuple[Reader, ...]]:
+    """The readers that tell others of the run: one, if there is a broker."""
+    if broker is None:
+        yield ()
+        return
+    from arena.mqtt.publisher import Publisher, origin_of
+
+    with Publisher(broker, origin_of(db), clear=clear) as publisher:
+        yield (publisher,)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +13,7 @@ from click.core import ParameterSource
 
 from agents.spec import kind_of
 from arena.cli import INTERRUPTED
-from arena.cli.brokers import broker_options
+from arena.cli.brokers import publishing, publishing_options
 from arena.cli.logs import log_options, logs_of
 from arena.cli.options import console, db_option, echo_json, json_option
 from arena.config import (
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from click.decorators import FC
 
     from agents.mqtt.broker import Broker
-    from arena.bus import Reader
     from arena.lineup import Lineup, Roster
     from arena.live.terminal import Screen
     from arena.runner import RunResult
@@ -109,8 +107,7 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @db_option
 @json_option
 @click.option("--plain", is_flag=True, help="Progress as lines, on a terminal too.")
-@broker_options
-@click.option("--mqtt-clear", is_flag=True, help="In the end, remove what the broker retains of the run.")
+@publishing_options
 @log_options
 def command(
     db: str,
@@ -127,8 +124,6 @@ def command(
     Ctrl-C finishes the running games, a second one stops at once: either way nothing that was played is lost, and
     --resume goes on.
     """
-    if mqtt_clear and broker is None:
-        raise UsageError("--mqtt-clear goes with --mqtt")
     flags = _given(_two_seats(asked))
     run_id: int | None = None
     if resume is None:
@@ -184,18 +179,6 @@ def _run_key(text: str) -> int | str | None:
     return int(text) if text.isdecimal() else text or None
 
 
-@contextmanager
-def _publishing(broker: Broker | None, db: str, *, clear: bool) -> Iterator[tuple[Reader, ...]]:
-    """The readers that tell others of the run: one, if there is a broker."""
-    if broker is None:
-        yield ()
-        return
-    from arena.mqtt.publisher import Publisher, origin_of
-
-    with Publisher(broker, origin_of(db), clear=clear) as publisher:
-        yield (publisher,)
-
-
 def _play(
     config: RunConfig,
     db: str,
@@ -217,7 +200,7 @@ def _play(
     with termination_as_interrupt():
         try:
             load(lineup)
-            with screen, _publishing(broker, db, clear=clear) as publishers:
+            with screen, publishing(broker, db, clear=clear) as publishers:
                 readers = (screen, *publishers)
                 if run_id is None:
                     return asyncio.run(play(config, db=db, readers=readers, lineup=lineup))

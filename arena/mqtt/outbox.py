@@ -86,9 +86,9 @@ class Outbox:
             status="running",
             seed=run.new.seed,
             model=run.new.model and _text(run.new.model),
-            games=len({game.new.index for game in run.games}),
-            done=sum(game.result is not None and not game.void for game in run.games),
-            void=sum(game.void for game in run.games),
+            games=run.progress.games,
+            done=run.progress.done,
+            void=run.progress.void,
         )
         self._status_due = True
 

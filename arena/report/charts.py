@@ -13,6 +13,8 @@ from arena.tournament.elo import Estimate
 ROW = 30
 MOST_ROWS = 40
 """Of a chart; the table beside it has them all."""
+MOST_OPENINGS = 12
+"""Likewise, of a chart of openings."""
 
 Chart = Callable[[Report, float], Canvas | None]
 
@@ -74,7 +76,9 @@ def first_moves(report: Report, width: float) -> Canvas | None:
 
 
 def _opening_chart(found: Sequence[Opening], width: float, title: str, sides: tuple[str, str]) -> Canvas | None:
-    return _stacked({each.name: (each.wins, each.draws, each.losses) for each in found[:25]}, width, title, sides)
+    return _stacked(
+        {each.name: (each.wins, each.draws, each.losses) for each in found[:MOST_OPENINGS]}, width, title, sides
+    )
 
 
 def _stacked(

@@ -60,6 +60,7 @@ def _context(report: Report) -> dict[str, Any]:
             "by_tokens": _picture(charts.rating_by_tokens, report),
             "by_time": _picture(charts.rating_by_time, report),
         },
+        "most_openings": charts.MOST_OPENINGS,
         "results": _results_bar,
         "settings": _settings,
         "blunder": BLUNDER,

@@ -59,6 +59,10 @@ def _hint(text: str) -> str:
     return f"<title>{escape(text)}</title>"
 
 
+FEWEST_TICKS = 3
+"""A logarithmic axis so short that it has fewer powers and their parts takes evenly spaced values."""
+
+
 def fitted(text: str, width: float) -> str:
     """`text` cut to about `width` pixels."""
     most = max(2, int(width / CHARACTER))
@@ -82,8 +86,8 @@ class Axis:
 
     def ticks(self, most: int) -> list[float]:
         """At most about `most` round values on the axis."""
-        if self.log:
-            return _log_ticks(self.low, self.high, most)
+        if self.log and len(found := _log_ticks(self.low, self.high, most)) >= FEWEST_TICKS:
+            return found
         step = _round_step((self.high - self.low) / max(1, most))
         first = math.ceil(self.low / step - 1e-9)
         return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]

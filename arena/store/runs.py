@@ -152,8 +152,8 @@ def game_values(run_id: int, game: NewGame, white_id: int, black_id: int, of: Ru
 
 
 def agent_names(session: Session, run_id: int) -> dict[int, str]:
-    """The names of the run's agents by id."""
-    agents = session.scalars(select(AgentRow).where(AgentRow.run_id == run_id))
+    """The names of the run's agents by id, in their order."""
+    agents = session.scalars(select(AgentRow).where(AgentRow.run_id == run_id).order_by(AgentRow.id))
     return {agent.id: agent.name for agent in agents}
 
 

@@ -57,18 +57,6 @@ class EngineSample:
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedGame:
-    """What a table needs to know of a game that counts; `pair` is its own number within the run."""
-
-    white: str
-    black: str
-    result: str
-    termination: str
-    pair: int | None
-    duplicate: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Choices:
     """What games can be told apart by: every agent's name and every termination that occurs."""
 
@@ -167,32 +155,6 @@ def choices(db: Database, *, most: int) -> Choices:
         return Choices(
             tuple(session.scalars(names)), tuple(sorted(end for end in session.scalars(ends) if end is not None))
         )
-
-
-def finished_games(db: Database, run: int | str) -> tuple[list[str], list[FinishedGame]]:
-    """The agents of a run, and its games that count. Raises UsageError for an unknown run."""
-    white, black = aliased(AgentRow), aliased(AgentRow)
-    with db.reading() as session:
-        run_id = find_run(session, run).id
-        names = session.scalars(select(AgentRow.name).where(AgentRow.run_id == run_id).order_by(AgentRow.id)).all()
-        rows = session.execute(
-            select(
-                white.name,
-                black.name,
-                GameRow.result,
-                GameRow.termination,
-                GameRow.pair,
-                GameRow.duplicate_of.is_not(None),
-            )
-            .join(white, white.id == GameRow.white_id)
-            .join(black, black.id == GameRow.black_id)
-            .where(GameRow.run_id == run_id, GameRow.status == "finished", GameRow.result != "*")
-            .order_by(GameRow.id)
-        )
-        return list(names), [
-            FinishedGame(first, second, result or "", termination or "", pair, duplicate)
-            for first, second, result, termination, pair, duplicate in rows
-        ]
 
 
 def _time_control(run: RunRow) -> TimeControl | None:

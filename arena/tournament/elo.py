@@ -55,20 +55,30 @@ class Estimate:
         """Half the width of the interval; None if it is open at an end."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
+    @property
+    def is_definition(self) -> bool:
+        """Whether it is no finding: what the others are relative to."""
+        return self.value is not None and self.low is None and self.high is None
+
     def __str__(self) -> str:
         if self.value is None:
             return _one_sided(self.low, self.high)
         if self.error is not None:
-            return f"{self.value:+z.1f} ± {self.error:.1f}"
-        if self.low is None and self.high is None:
-            return f"{self.value:+z.1f}"
-        return f"{self.value:+z.1f} ({_one_sided(self.low, self.high)})"
+            return f"{_signed(self.value)} ± {self.error:.1f}"
+        if self.is_definition:
+            return _signed(self.value)
+        return f"{_signed(self.value)} ({_one_sided(self.low, self.high)})"
 
 
 def _one_sided(low: float | None, high: float | None) -> str:
     if low is not None:
-        return f"at least {low:+z.1f}"
-    return "unknown" if high is None else f"at most {high:+z.1f}"
+        return f"at least {_signed(low)}"
+    return "unknown" if high is None else f"at most {_signed(high)}"
+
+
+def _signed(elo: float) -> str:
+    """One place, with a sign; a zero has none."""
+    return f"{elo:+.1f}" if round(elo, 1) else "0.0"
 
 
 class Counts(ABC):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agents.kind import AgentSpecError
+from agents.mqtt.broker import Broker
 from agents.spec import parse_spec
 from arena.errors import UsageError
 from arena.lineup import Roster
@@ -17,9 +19,9 @@ from arena.tournament.record import stored_plan
 class TournamentLineup(Roster):
     """The roster of a tournament. Making one checks all that can be known without loading a model."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, broker: Broker | None = None) -> None:
         self.plan = plan
-        super().__init__({agent.name: parse_spec(agent.spec) for agent in plan.spec.agents}, plan.spec)
+        super().__init__({agent.name: parse_spec(agent.spec) for agent in plan.spec.agents}, plan.spec, broker)
         try:
             self.adjudicator: Adjudication | None = Adjudication.of(plan.spec, self.context)
         except AgentSpecError as error:
@@ -42,13 +44,14 @@ class TournamentLineup(Roster):
 
     def new_run(self) -> NewRun:
         """The tournament as it goes into the record, without a game yet. All must be started."""
+        spec = self.plan.spec.model_copy(update={"engine": self.engine_in_force()})
         return NewRun(
-            config=stored_plan(self.plan),
+            config=stored_plan(replace(self.plan, spec=spec)),
             seed=self.plan.spec.seed,
             agents=self.new_agents(),
             games=(),
             model=self.engines.model,
             model_checksum=self.engines.model_checksum,
             environment={**self.environment(), **self.judge_facts},
-            content_hash=self.plan.content_hash,
+            content_hash=self.plan.content_hash,  # of what was asked: the same spec finds its run again
         )

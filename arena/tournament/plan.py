@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arena.tournament.formats.base import Format, Schedule, make_schedule
@@ -40,6 +40,10 @@ class Plan:
         """The games that are known after `results`: White's score by game index, None for a game that will never
         have one. The same whatever order the results came in, and wherever it was interrupted."""
         return make_schedule(self.format, results, openings=self.order, seed=self.spec.seed)
+
+    def at_once(self, games: int) -> Plan:
+        """The same with so many games at once."""
+        return replace(self, spec=self.spec.model_copy(update={"concurrency": games}))
 
     @property
     def content_hash(self) -> str:

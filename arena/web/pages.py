@@ -17,7 +17,7 @@ from arena.store.queries import GameLine, game_detail, list_games, list_runs, ru
 from arena.store.watching import boards, choices, engine_samples, neighbours, picture, run_line
 from arena.web.answers import MAX_NAME, ending, number_of, page, run_key, run_of
 from arena.web.charts import HEIGHT, LEFT, RIGHT, WIDTH, engine_charts
-from arena.web.standings import standings
+from arena.web.standings import table
 from arena.web.stream import ENDED_SHOWN, board_json
 from games import get_game
 from games.base import InvalidPositionError, UnknownGameError
@@ -111,8 +111,8 @@ class Pages:
         with_forfeits = request.query_params.get("forfeits") != "0"
         with self._record.reading() as db:
             run = run_line(db, run_of(request))
-            table = standings(db, run.run_id, with_forfeits=with_forfeits)
-        return page(request, "standings.html", run=run, table=table, with_forfeits=with_forfeits)
+            shown = table(db, run.run_id, with_forfeits=with_forfeits)
+        return page(request, "standings.html", run=run, table=shown, with_forfeits=with_forfeits)
 
     def engine(self, request: Request) -> Response:
         with self._record.reading() as db:

@@ -13,6 +13,12 @@ from arena.engines import check_memory, memory_bytes
 from arena.errors import UsageError
 from arena.figures import together
 from arena.lineup import Lineup
+from arena.store.database import Database
+from arena.store.runs import create_run
+from arena.tournament.lineup import TournamentLineup
+from arena.tournament.plan import make_plan
+from arena.tournament.record import plan_from
+from arena.tournament.spec import read_spec
 from inference.types import EngineStats
 
 MIB = 2**20
@@ -69,6 +75,26 @@ def test_agents_of_one_model_share_its_engine(log) -> None:
     agents.start_engines()
     agents.close_engines()
     assert log == ["start big", "start smollm2-135m", "close big", "close smollm2-135m"]
+
+
+def test_a_tournament_goes_on_with_the_weights_that_it_began_with(log, arena, db_path, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "cup.yaml"
+    path.write_text("name: cup\nformat: round-robin\nopenings: start\nconcurrency: 3\nagents: [llm, random]\n")
+    plan = make_plan(read_spec(path))
+    run = TournamentLineup(plan).new_run()
+    assert (plan.spec.engine.weights, plan_from(run.config).spec.engine.weights) == ("auto", "int8")
+    with Database.open(db_path, create=True) as database:
+        create_run(database, run)
+    played = []
+    for command in ("run", "resume"):
+        module = f"arena.cli.tournament.{command}.play_on_screen"
+        monkeypatch.setattr(module, lambda plan, db, run_id, *args, **kwargs: played.append((plan.spec, run_id)))
+    assert arena("tournament", "run", path)[0] == 0
+    assert arena("tournament", "resume", "--concurrency", "1")[0] == 0
+    assert [(spec.engine.weights, spec.concurrency, run_id) for spec, run_id in played] == [
+        ("int8", 3, 1),
+        ("int8", 1, 1),
+    ]
 
 
 def test_every_model_and_its_checksum_are_recorded(log) -> None:

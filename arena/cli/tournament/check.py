@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from arena.cli.brokers import broker_options
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.cli.play import load
@@ -16,6 +17,7 @@ from arena.errors import ArenaError
 from arena.interrupts import termination_as_interrupt
 
 if TYPE_CHECKING:
+    from agents.mqtt.broker import Broker
     from arena.tournament.check import Trial
     from arena.tournament.plan import Plan
 
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
 @json_option
+@broker_options
 @log_options
-def command(spec: Path, as_json: bool) -> None:
+def command(spec: Path, as_json: bool, broker: Broker | None) -> None:
     """Validate the tournament that the file SPEC describes, and let each of its agents play one ply.
 
     Nothing is recorded. Exit code 1 if an agent or the judge gives no answer that counts.
@@ -35,7 +38,7 @@ def command(spec: Path, as_json: bool) -> None:
     from arena.tournament.spec import read_spec
 
     plan = make_plan(read_spec(spec))
-    lineup = TournamentLineup(plan)
+    lineup = TournamentLineup(plan, broker)
     with termination_as_interrupt():
         try:
             load(lineup)

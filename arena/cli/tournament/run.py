@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from arena.cli.brokers import publishing_options
 from arena.cli.logs import log_options
 from arena.cli.options import db_option, json_option
 from arena.cli.tournament.playing import plain_option, play_on_screen
+
+if TYPE_CHECKING:
+    from agents.mqtt.broker import Broker
 
 
 @click.command()
@@ -17,8 +22,11 @@ from arena.cli.tournament.playing import plain_option, play_on_screen
 @db_option
 @json_option
 @plain_option
+@publishing_options
 @log_options
-def command(spec: Path, new: bool, db: str, as_json: bool, plain: bool) -> None:
+def command(
+    spec: Path, new: bool, db: str, as_json: bool, plain: bool, broker: Broker | None, mqtt_clear: bool
+) -> None:
     """Play the tournament that the file SPEC describes, live on the screen.
 
     If the record has a run of the same tournament that is not finished, this goes on with it: the same but for
@@ -26,7 +34,7 @@ def command(spec: Path, new: bool, db: str, as_json: bool, plain: bool) -> None:
     """
     from arena.store.database import Database
     from arena.tournament.plan import make_plan
-    from arena.tournament.runner import run_to_continue
+    from arena.tournament.runner import recorded_plan, run_to_continue
     from arena.tournament.spec import read_spec
 
     plan = make_plan(read_spec(spec))
@@ -35,6 +43,8 @@ def command(spec: Path, new: bool, db: str, as_json: bool, plain: bool) -> None:
     if not new and Database.exists(db):
         with Database.open(db, create=True) as database:
             run_id = run_to_continue(database, plan)
+            if run_id is not None:  # as it began: what `auto` came to is in the record
+                plan = recorded_plan(database, run_id).at_once(plan.spec.concurrency)
     if run_id is not None:
         click.echo(f"Going on with run {run_id}; --new starts another.", err=True)
-    play_on_screen(plan, db, run_id, as_json=as_json, plain=plain)
+    play_on_screen(plan, db, run_id, broker, mqtt_clear=mqtt_clear, as_json=as_json, plain=plain)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from arena.tournament.elo import Estimate
+    from arena.tournament.ratings import Anchor
     from arena.tournament.standings import Standing, Standings
 
 EVERY_S = 2.0
@@ -107,7 +108,7 @@ def _table(found: Standings) -> Table:
 def _notes(found: Standings) -> list[str]:
     notes = [found.note] if found.note else []
     if found.anchor is not None:
-        notes.append(f"Elo: {found.anchor.player} is {found.anchor.elo:g} by definition.")
+        notes.append(_scale(found, found.anchor))
     if found.pools > 1:
         notes.append(f"{found.pools} pools of agents have not met, even over others: their Elo cannot be compared.")
     if found.duplicates:
@@ -121,6 +122,16 @@ def _notes(found: Standings) -> list[str]:
     if found.forfeits:
         notes.append(f"{found.forfeits} of the games were forfeited: the board decided nothing.")
     return notes
+
+
+def _scale(found: Standings, anchor: Anchor) -> str:
+    """What the Elo column is relative to."""
+    if found.anchored:
+        return f"Elo: {anchor.player} is {anchor.elo:g} by definition."
+    return (
+        f"Elo: 0 is the mean of the finite ratings, since {anchor.player} has only a bound and cannot carry the scale "
+        f"at {anchor.elo:g}."
+    )
 
 
 def _forfeits(line: Standing) -> str:

@@ -57,6 +57,16 @@ def test_standings_are_there_for_people_and_programs(arena, spec):
     assert all(line["tally"]["games"] == 4 for line in table["table"])
 
 
+def test_an_anchor_that_lost_everything_does_not_define_the_scale(arena, spec):
+    agents = [*SPEC["agents"], {"name": "bad", "spec": "python:agents.scripted:IllegalAgent"}]
+    arena("tournament", "run", spec(agents=agents, anchor={"name": "bad", "elo": 800}), "--plain")
+    out = arena("tournament", "standings")[1]
+    assert "0 is the mean of the finite ratings, since bad has only a bound and cannot carry the scale at 800" in out
+    assert "by definition" not in out
+    arena("tournament", "run", spec(agents=agents, anchor={"name": "ann", "elo": 800}), "--plain")
+    assert "Elo: ann is 800 by definition." in arena("tournament", "standings")[1]
+
+
 def test_check_lets_each_agent_play_one_ply_and_names_who_cannot(arena, spec, db_path):
     code, out, _ = arena("tournament", "check", spec())
     assert code == 0

@@ -65,6 +65,24 @@ def test_a_finished_run_can_be_watched_from_the_database_and_from_the_broker(are
     assert password not in out + there + here
 
 
+def test_a_tournament_is_watched_like_any_run(arena, mosquitto, tmp_path):
+    spec = tmp_path / "cup.yaml"
+    spec.write_text(
+        "name: cup\nformat: round-robin\nmax_plies: 6\nopenings: start\nagents: [random, 'random?name=b']\n"
+    )
+    code, _, err = arena("tournament", "run", spec, "--mqtt", mosquitto.url)
+    assert (code, err) == (0, "")
+    told = events(arena("watch", "--until-end", "--json", "--mqtt", mosquitto.url)[1])
+    assert {(each["game_id"], each["ply"], each["result"]) for each in told if each["type"] == "state"} == {
+        (1, 6, "1/2-1/2"),
+        (2, 6, "1/2-1/2"),
+    }
+    status = next(each for each in told if each["type"] == "status")
+    assert (status["status"], status["games"], status["done"]) == ("finished", 2, 2)
+    code, _, err = arena("tournament", "run", spec, "--new", "--mqtt", mosquitto.url, "--mqtt-clear")
+    assert (code, err) == (0, "")
+
+
 def test_the_password_is_not_recorded(arena, mosquitto, db_path):
     arena("play", "--agent", "random", "--max-plies", "2", "--mqtt", mosquitto.url.replace("//", "//ann:hush-hush@"))
     assert b"hush" not in db_path.read_bytes()
@@ -110,6 +128,8 @@ def test_a_run_is_followed_from_the_database_while_it_is_played(child, arena, re
         (["watch", "--mqtt-ca", "ca.pem"], ["--mqtt-ca", "--mqtt"]),
         (["watch"], ["arena.db"]),
         (["play", "--mqtt-clear"], ["--mqtt-clear", "--mqtt"]),
+        (["tournament", "run", "x.yaml", "--mqtt-clear"], ["--mqtt-clear", "--mqtt"]),
+        (["tournament", "resume", "--mqtt", "http://h"], ["--mqtt", "http://h", "mqtt://"]),
         (["play", "--agent", "mqtt:far"], ["mqtt:far", "--mqtt mqtt://host:1883"]),
         (["play", "--agent", "mqtt:a/b", "--mqtt", "mqtt://h"], ["'a/b'", "letters"]),
         (["agents", "serve", "random", "--name", "far"], ["--mqtt"]),

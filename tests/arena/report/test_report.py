@@ -10,6 +10,7 @@ import pytest
 from arena.report.collect import collect
 from arena.report.html import to_html
 from arena.report.markdown import to_markdown
+from arena.report.svg import axis
 from arena.report.tables import crosstable_csv, standings_csv, to_json
 from arena.store.records import NewAgent, NewGame
 
@@ -192,3 +193,10 @@ def test_a_folder_that_cannot_be_is_refused(arena, tournament, tmp_path):
     assert code == 2
     assert "cannot write a report to" in err
     assert arena("report", "nobody", tmp_path / "x")[0] == 2
+
+
+def test_a_logarithmic_axis_has_round_values_however_short_it_is():
+    assert axis([1, 1000], 0, 100, log=True).ticks(5) == [1, 10, 100, 1000]
+    short = axis([9.0, 11.9], 0, 100, log=True)
+    assert short.ticks(5) == [9, 10, 11, 12]
+    assert all(short.left <= short.at(tick) <= short.right for tick in short.ticks(5))

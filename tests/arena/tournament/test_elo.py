@@ -56,7 +56,7 @@ def test_units_that_all_scored_the_same_are_no_certainty(counts):
 
 
 def test_five_wins_five_losses_ten_draws():
-    assert str(Trinomial(5, 5, 10).elo) == "+0.0 ± 111.3"
+    assert str(Trinomial(5, 5, 10).elo) == "0.0 ± 111.3"
 
 
 def test_pairs_from_lopsided_openings_say_more_than_their_games():

@@ -112,7 +112,7 @@ def test_pools_that_never_met_are_rated_apart(series):
 
 def test_a_match_won_without_loss_pins_the_scale_to_one_of_the_two(series):
     (pool,) = rate("ab", series("a", "b", wins=10))
-    assert [str(rating.elo) for rating in pool.ratings] == ["+0.0", "at most -182.7"]
+    assert [str(rating.elo) for rating in pool.ratings] == ["0.0", "at most -182.7"]
 
 
 def test_players_who_only_drew_are_not_shown_equal(series):

@@ -172,36 +172,40 @@ async def test_the_second_ctrl_c_stops_at_once(db_path):
 
 
 NURSERY = """
-import asyncio, os, sys
+import asyncio, faulthandler, os, sys
 from pathlib import Path
 from arena.events import MovePlayed
 from arena.tournament.plan import make_plan
 from arena.tournament.runner import play_tournament, resume_tournament
 from arena.tournament.spec import parse_tournament
 
-class Print:
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())  # in one piece: a kill must not tear a line
+
+class Tell:
     def begin(self, run): pass
     def read(self, event):
         if isinstance(event, MovePlayed):
-            print(event.game_id, event.ply, event.move, flush=True)
+            say(event.game_id, event.ply, event.move)
 
 def play(db):
     if Path(db).exists():
-        asyncio.run(resume_tournament(db=db, readers=(Print(),)))
+        asyncio.run(resume_tournament(db=db, readers=(Tell(),)))
     else:
         plan = make_plan(parse_tournament(Path(sys.argv[1]).read_text(), Path()))
-        asyncio.run(play_tournament(plan, db=db, readers=(Print(),)))
+        asyncio.run(play_tournament(plan, db=db, readers=(Tell(),)))
 
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
+        faulthandler.dump_traceback_later(100, exit=True)
+        say("child", os.getpid())
         play(line.strip())
         os._exit(0)
-    print("child", child, flush=True)
-    os.waitpid(child, 0)
-    print("ended", flush=True)
+    say("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-"""Forks a process for each database that it is told: the modules are loaded once."""
+"""Forks a process for each database that it is told: the modules are loaded once, and no thread is ever started here.
+A child that hangs shows where, and ends."""
 
 
 class Nursery:
@@ -211,20 +215,22 @@ class Nursery:
         self._process = process
 
     def play(self, db_path, kill_after=None):
-        """The plies that a child said were played, as (game, ply, move), until it ended or was killed."""
+        """The plies that a child said were played, as (game, ply, move), until it ended, or was killed after so
+        many."""
         self._process.stdin.write(f"{db_path}\n")
         self._process.stdin.flush()
         said = []
-        child = None
+        child = 0
         for line in self._process.stdout:
             match line.split():
                 case ["child", number]:
                     child = int(number)
-                case ["ended"]:
+                case ["ended", status]:
+                    assert int(status) == (0 if kill_after is None else -signal.SIGKILL)
                     return said
                 case [game, ply, move]:
                     said.append((int(game), int(ply), move))
-                    if len(said) == kill_after and child is not None:
+                    if len(said) == kill_after:
                         os.kill(child, signal.SIGKILL)
         raise AssertionError("the nursery has ended")
 
@@ -250,7 +256,6 @@ def nursery(tmp_path):
         process.wait()
 
 
-@pytest.mark.slow
 def test_forty_games_killed_at_twenty_moments_end_as_if_nothing_had_happened(db_path, tmp_path, nursery):
     agents = [{"name": f"p{number}", "spec": "random"} for number in range(10)]
     children = nursery(BASE | {"format": "swiss", "rounds": 4, "agents": agents})
