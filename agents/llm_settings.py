@@ -7,6 +7,9 @@ from typing import Literal
 
 from inference.types import SamplingParams
 
+DEFAULT_PROMPT = "transcript"
+"""The prompt template of agents that are told nothing else: `arena bench prompts` compares them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Legality:

@@ -21,7 +21,7 @@ from agents.kind import (
     read_one_of,
 )
 from agents.llm import LLMAgent
-from agents.llm_settings import Legality, LLMSettings
+from agents.llm_settings import DEFAULT_PROMPT, Legality, LLMSettings
 from agents.mqtt.kind import MQTT
 from agents.prompts import PromptTemplate
 from agents.random import RandomAgent
@@ -108,14 +108,12 @@ def _read_legality(text: str) -> str:
     return str(Legality.parse(text))
 
 
-DEFAULT_PROMPT = "transcript"
-
 _PROMPT_KEYS = ("prompt", "system", "persona", "examples")
 
 
 def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
     own = {key: value for key, value in spec.settings.items() if key not in _PROMPT_KEYS}
-    merged = {**defaults, **own}
+    merged = {key: value for key, value in {**defaults, **own}.items() if key != "prompt"}
     try:
         if "legality" in merged:
             merged["legality"] = Legality.parse(str(merged["legality"]))
@@ -130,14 +128,18 @@ def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
 
 def _llm_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
     model = {"model": spec.target} if spec.target else {}
-    prompt = {"prompt": DEFAULT_PROMPT} | {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
-    return model | _llm_settings(spec, defaults).in_force() | prompt
+    return model | _llm_settings(spec, defaults).in_force() | _prompt_in_force(spec, defaults)
+
+
+def _prompt_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
+    return {"prompt": defaults.get("prompt", DEFAULT_PROMPT)} | own
 
 
 def _template(spec: AgentSpec, game: str, context: BuildContext) -> PromptTemplate:
-    settings: dict[str, Any] = {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
-    template = context.prompts.load(settings.pop("prompt", DEFAULT_PROMPT), game)
-    return template.customised(**settings)
+    told = _prompt_in_force(spec, context.defaults)
+    template = context.prompts.load(told.pop("prompt"), game)
+    return template.customised(**told)
 
 
 def _build_llm(spec: AgentSpec, name: str, context: BuildContext) -> Agent:

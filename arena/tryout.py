@@ -60,7 +60,7 @@ async def try_agent(
     the result.
     """
     engines = Engines(config)
-    defaults = {"temperature": config.temperature, "legality": config.legality}
+    defaults = config.llm_defaults
     remote = None if broker is None else Link(broker)
     context = BuildContext(engines.of, PromptLibrary(data_path("prompts")), (position.game,), defaults, remote=remote)
     try:

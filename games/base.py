@@ -23,10 +23,6 @@ class UnknownGameError(ValueError):
     """A game that is not in the registry. The message lists those that are."""
 
 
-class UnknownOpeningError(ValueError):
-    """An opening that the game does not know by name. The message lists those it knows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a game ended by its own rules. `winner` is None for a draw; `termination` is the rule's name."""
@@ -130,13 +126,6 @@ class Game(ABC):
     def openings(self) -> Mapping[str, str]:
         """Start positions that have a name, as FEN; empty if the game has none."""
         return {}
-
-    def opening(self, name: str) -> str:
-        """The FEN of a named start position. Raises UnknownOpeningError."""
-        if name not in self.openings:
-            known = f"there is {', '.join(self.openings)}" if self.openings else "it has none by name"
-            raise UnknownOpeningError(f"unknown opening {name!r} of {self.name}; {known}")
-        return self.openings[name]
 
     @abstractmethod
     def position(self, fen: str | None = None, moves: Sequence[str] = ()) -> Position:

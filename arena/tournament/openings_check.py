@@ -13,7 +13,7 @@ import chess.engine
 import click
 
 from agents.uci.process import EngineNotFoundError, find_engine
-from arena.tournament.openings import own_openings
+from arena.openings import own_openings
 from games import get_game
 
 

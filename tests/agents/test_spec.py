@@ -253,6 +253,15 @@ def test_own_settings_override_those_of_the_run(text: str, settings: dict) -> No
     assert settings_in_force(parse_spec(text), DEFAULTS) == settings
 
 
+@pytest.mark.parametrize(("text", "prompt"), [("llm", "pgn"), ("llm?prompt=fen-legal", "fen-legal")])
+def test_the_prompt_of_the_run_is_that_of_specs_that_name_none(context: BuildContext, text: str, prompt: str) -> None:
+    defaults = {**DEFAULTS, "prompt": "pgn"}
+    assert settings_in_force(parse_spec(text), defaults)["prompt"] == prompt
+    agent = build_agent(parse_spec(text), name="x", context=dataclasses.replace(context, defaults=defaults))
+    assert isinstance(agent, LLMAgent)
+    assert agent.templates["chess"].name == prompt
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -1,4 +1,4 @@
-"""Where games start: lists of openings, checked before the first game.
+"""Where games start: openings and lists of them, checked before the first game.
 
 A list is the game's own (a file of this package for chess, the named start positions for janggi), or a file of the
 user's: PGN (chess only), or one position a line as EPD or FEN.
@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -54,6 +55,19 @@ def _own_openings(name: str) -> tuple[Opening, ...]:
     except FileNotFoundError:
         return start_position(game)
     return read_openings(path, game)
+
+
+def find_opening(game: Game, name: str) -> Opening:
+    """The opening of the game's own list that is called `name`, in any letter case. Raises UsageError with those whose
+    names are near."""
+    by_name = {opening.name.casefold(): opening for opening in own_openings(game)}
+    wanted = name.casefold()
+    if wanted in by_name:
+        return by_name[wanted]
+    near = [one for one in by_name if wanted and wanted in one][:5] or get_close_matches(wanted, by_name, n=5)
+    names = "; ".join(by_name[one].name for one in near or by_name)
+    known = f"did you mean {names}?" if near else f"the {len(by_name)} there are: {names}"
+    raise UsageError(f"unknown opening {name!r} of {game.name}; {known}")
 
 
 def start_position(game: Game) -> tuple[Opening, ...]:
