@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -24,6 +24,9 @@ from games import get_game
 from games.base import Game, IllegalMoveError, InvalidPositionError
 
 Order = Literal["sequential", "random"]
+
+NEAR = 5
+"""How many names like an unknown one are told."""
 
 
 class OpeningsError(UsageError):
@@ -64,10 +67,23 @@ def find_opening(game: Game, name: str) -> Opening:
     wanted = name.casefold()
     if wanted in by_name:
         return by_name[wanted]
-    near = [one for one in by_name if wanted and wanted in one][:5] or get_close_matches(wanted, by_name, n=5)
-    names = "; ".join(by_name[one].name for one in near or by_name)
-    known = f"did you mean {names}?" if near else f"the {len(by_name)} there are: {names}"
-    raise UsageError(f"unknown opening {name!r} of {game.name}; {known}")
+    if near := _near(wanted, by_name):
+        raise UsageError(f"unknown opening {name!r} of {game.name}; did you mean {'; '.join(near)}?")
+    families = dict.fromkeys(_family(opening.name) for opening in by_name.values())
+    raise UsageError(f"unknown opening {name!r} of {game.name}; there is {', '.join(families)}")
+
+
+def _near(wanted: str, by_name: Mapping[str, Opening]) -> list[str]:
+    """A few names that `wanted` is a part of, or else that it resembles, whole or by their family."""
+    if wanted and (around := [opening.name for name, opening in by_name.items() if wanted in name]):
+        return around[:NEAR]
+    like = get_close_matches(wanted, {*by_name, *map(_family, by_name)}, n=NEAR)
+    return [opening.name for name, opening in by_name.items() if name in like or _family(name) in like][:NEAR]
+
+
+def _family(name: str) -> str:
+    """What names of related openings begin with: `Petrov` of `Petrov, Italian`."""
+    return name.partition(",")[0]
 
 
 def start_position(game: Game) -> tuple[Opening, ...]:

@@ -148,8 +148,9 @@ def test_an_opening_is_found_by_its_name_in_any_letter_case():
     [
         ("chess", "Petrof, Italian", "unknown opening 'Petrof, Italian' of chess; did you mean Petrov, Italian?"),
         ("chess", "petrov", "did you mean Petrov, Italian; Petrov, Steinitz?"),
-        ("chess", "", "the 160 there are: Bishop's Opening, Berlin; "),
-        ("janggi", "sicilian", "the 16 there are: masangmasang-masangmasang; "),
+        ("chess", "Petrof", "did you mean Petrov, Italian; Petrov, Steinitz?"),
+        ("chess", "Fried Liver", "there is Bishop's Opening, Vienna, Petrov, "),
+        ("janggi", "sicilian", "there is masangmasang-masangmasang, "),
         ("janggi", "masangsangma-sangmamasan", "did you mean masangsangma-sangmamasang?"),
     ],
 )
