@@ -16,6 +16,7 @@ from agents.kind import (
     Kind,
     Option,
     Target,
+    read_flag,
     read_integer,
     read_number,
     read_one_of,
@@ -114,6 +115,8 @@ _PROMPT_KEYS = ("prompt", "system", "persona", "examples")
 def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
     own = {key: value for key, value in spec.settings.items() if key not in _PROMPT_KEYS}
     merged = {key: value for key, value in {**defaults, **own}.items() if key != "prompt"}
+    if "pass" in merged:
+        merged["may_pass"] = merged.pop("pass")
     try:
         if "legality" in merged:
             merged["legality"] = Legality.parse(str(merged["legality"]))
@@ -162,6 +165,8 @@ _LLM = Kind(
         Option("legality", "policy", "constrained, retry:N or free.", _read_legality),
         Option("select", "walk|score", "Constrained: decide token by token, or weigh whole moves.",
                read_one_of("walk", "score"), "walk"),
+        Option("pass", "true|false", "Constrained: janggi's pass is a move to choose, even if there are others.",
+               read_flag, False),
         Option("prompt", "name|file", "The prompt template; a file of your own ends in .toml.", str, DEFAULT_PROMPT),
         Option("system", "text", "Instead of the template's system prompt.", str),
         Option("persona", "text", "Told behind the system prompt.", str),
@@ -181,7 +186,7 @@ _LLM = Kind(
 
 
 def _build_human(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
-    return HumanAgent(name, own_terminal())
+    return HumanAgent(name, own_terminal(), **spec.settings)  # type: ignore[arg-type]  # read by the options below
 
 
 _HUMAN = Kind(
@@ -189,7 +194,11 @@ _HUMAN = Kind(
     summary="A person at this terminal.",
     example="human?name=Ada",
     build=_build_human,
-)
+    options=(
+        Option("faces", "hanja|hangul|letters", "Of the pieces on the board; letters also in chess.",
+               read_one_of("hanja", "hangul", "letters"), "hanja"),
+    ),
+)  # fmt: skip
 
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LLM, UCI, _RANDOM, _HUMAN, MQTT, _PYTHON)}

@@ -26,7 +26,7 @@ from inference.types import Message, Text
 
 @dataclass(frozen=True, slots=True)
 class LikelyMove:
-    """A legal move with the model's probability for it: of its whole text, among the legal moves."""
+    """A move offered, with the model's probability for it: of its whole text, among those offered."""
 
     move: str
     san: str
@@ -105,5 +105,5 @@ async def _likeliest(agent: Agent, position: Position, top: int) -> tuple[Likely
     if not isinstance(agent, LLMAgent) or not agent.templates[position.game].can_constrain or not top:
         return ()
     probabilities = await agent.distribution(position)
-    ranked = sorted(zip(probabilities, position.legal_moves(), strict=True), key=lambda entry: -entry[0])
+    ranked = sorted(zip(probabilities, agent.offered(position), strict=True), key=lambda entry: -entry[0])
     return tuple(LikelyMove(move, position.san(move), probability) for probability, move in ranked[:top])

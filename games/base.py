@@ -84,6 +84,10 @@ class Position(ABC):
     def outcome(self) -> Outcome | None:
         """The result if the game is over by its rules, else None."""
 
+    def is_pass(self, move: str) -> bool:
+        """Whether the canonical `move` moves nothing. Only some games have such a move."""
+        return False
+
     def winner_on_points(self) -> Side | None:
         """Who wins if a limit outside the rules stops the game here; None, a draw, unless points are counted."""
         return None

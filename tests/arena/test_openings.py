@@ -146,7 +146,7 @@ def test_an_opening_is_found_by_its_name_in_any_letter_case():
 @pytest.mark.parametrize(
     ("game", "name", "words"),
     [
-        ("chess", "Petrof, Italian", "unknown opening 'Petrof, Italian' of chess; did you mean Petrov, Italian?"),
+        ("chess", "Petrof, Italian", "unknown opening 'Petrof, Italian' of chess; did you mean Petrov, Italian; "),
         ("chess", "petrov", "did you mean Petrov, Italian; Petrov, Steinitz?"),
         ("chess", "Petrof", "did you mean Petrov, Italian; Petrov, Steinitz?"),
         ("chess", "Fried Liver", "there is Bishop's Opening, Vienna, Petrov, "),
