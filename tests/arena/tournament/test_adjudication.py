@@ -105,7 +105,7 @@ async def test_a_judge_that_tells_nothing_or_dies_makes_the_game_void():
 
 
 def test_a_judge_that_is_to_be_weakened_is_refused():
-    rules = {"judge": "uci:stockfish?nodes=10&skill=0", "draw": {}}
+    rules = {"judge": "uci:cat?skill=0", "draw": {}}
     agents = ["random?name=a", "random?name=b"]
     spec = TournamentSpec(name="x", format="round-robin", agents=agents, adjudication=rules)
     with pytest.raises(UsageError, match=r"adjudication: .* full strength; leave out skill"):
