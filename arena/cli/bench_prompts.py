@@ -54,9 +54,7 @@ def command(
 
     library = PromptLibrary(data_path("prompts"))
     try:
-        templates = [
-            library.load(name, game) for game in games_named or MIXED for name in named or library.names()
-        ]
+        templates = [library.load(name, game) for game in games_named or MIXED for name in named or library.names()]
     except (PromptError, UnknownGameError) as error:
         raise UsageError(str(error)) from error
     figures = asyncio.run(
