@@ -32,7 +32,7 @@ from inference.errors import (
     ModelError,
     QueueFullError,
 )
-from inference.formats import WEIGHT_CHOICES, WeightChoice
+from inference.formats import KV_FORMATS, WEIGHT_CHOICES, KVFormat, WeightChoice
 from inference.runner import ModelRunner, StepRunner
 from inference.scheduler import SchedulerConfig
 from inference.types import (
@@ -63,18 +63,20 @@ class EngineConfig:
 
     `weights` is how the matrices of the model are held, unless a loaded one is given; `auto` is int8 where that is
     fast, else float32.
-    `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does. `max_batch` bounds the
-    sequences of a step: 1 is a server that answers one request at a time. `continuous_batching` off is static
-    batching. `select` is how a choice is made: `walk` decides token by token, `tree` computes all that the walk could
-    meet in one pass, which takes more tokens and fewer passes. `shared_attention` off reads a page that several
-    sequences share once for each of them. `max_waiting` requests may wait, each `max_wait_s` seconds; a request may
-    take `max_run_s` seconds in all. `threads` None leaves torch's own choice. After a step that answered requests, the
-    next one waits up to `gather_ms` milliseconds for those who ask again at once, so that agents in a dialogue with the
-    engine fill its batches.
+    `kv` is how keys and values are held: int8, with a scale for each token and head, takes a quarter of the memory or
+    little more. `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does.
+    `max_batch` bounds the sequences of a step: 1 is a server that answers one request at a time. `continuous_batching`
+    off is static batching. `select` is how a choice is made: `walk` decides token by token, `tree` computes all that
+    the walk could meet in one pass, which takes more tokens and fewer passes. `shared_attention` off reads a page that
+    several sequences share once for each of them. `max_waiting` requests may wait, each `max_wait_s` seconds; a request
+    may take `max_run_s` seconds in all. `threads` None leaves torch's own choice. After a step that answered requests,
+    the next one waits up to `gather_ms` milliseconds for those who ask again at once, so that agents in a dialogue with
+    the engine fill its batches.
     """
 
     model: str = "smollm2-135m"
     weights: WeightChoice = "auto"
+    kv: KVFormat = "float32"
     threads: int | None = None
     page_size: int = 64
     pages: int | None = None
@@ -95,6 +97,8 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.weights not in WEIGHT_CHOICES:
             raise ValueError(f"weights must be one of {', '.join(WEIGHT_CHOICES)}, not {self.weights!r}")
+        if self.kv not in KV_FORMATS:
+            raise ValueError(f"kv must be one of {', '.join(KV_FORMATS)}, not {self.kv!r}")
         for name in ("page_size", "kv_memory_mb", "max_batch_tokens", "max_batch", "max_waiting"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -152,7 +156,7 @@ class Engine:
             self._model = load_model(self.config.model, weights=self.config.weights, progress=progress)
         if progress is not None:
             progress("preparing the attention loops: a first run compiles them")
-        CpuAttention.prepare()
+        CpuAttention.prepare(getattr(torch, self.config.kv))
         self._core = self._make_core(self._model)
         self._stats = self._core.stats()
         self._closing = False
@@ -205,6 +209,7 @@ class Engine:
             "device": "cpu",
             "dtype": "float32",
             "weights": self.model.weights,
+            "kv": self.config.kv,
             "instruction_set": torch.backends.cpu.get_cpu_capability(),
             "machine": platform.machine(),
             "threads": self.config.threads or torch.get_num_threads(),
@@ -397,17 +402,16 @@ class Engine:
 
     def _make_core(self, model: LoadedModel) -> EngineCore:
         config, shape = self.config, model.config
-        page_bytes = 2 * shape.layers * shape.kv_heads * shape.head_dim * config.page_size * 4
+        dtype: torch.dtype = getattr(torch, config.kv)
+        page_bytes = KVCache.page_bytes(shape.layers, shape.kv_heads, config.page_size, shape.head_dim, dtype)
         pages = config.pages or config.kv_memory_mb * 2**20 // page_bytes
         if pages < 1:
             raise ModelError(
                 f"kv_memory_mb={config.kv_memory_mb} holds no KV page of {model.name}: "
                 f"a page of {config.page_size} tokens takes {page_bytes / 2**20:.1f} MiB"
             )
-        cache = KVCache(shape.layers, pages + 1, shape.kv_heads, config.page_size, shape.head_dim)
-        runner = ModelRunner(
-            model.transformer, cache, CpuAttention(shape.heads, shape.kv_heads, shared=config.shared_attention)
-        )
+        cache = KVCache(shape.layers, pages + 1, shape.kv_heads, config.page_size, shape.head_dim, dtype=dtype)
+        runner = ModelRunner(model.transformer, cache, CpuAttention(shared=config.shared_attention))
         return EngineCore(
             runner=self._wrap_runner(runner) if self._wrap_runner else runner,
             pages=pages,

@@ -1,4 +1,4 @@
-"""In which numbers the weights of a model are held."""
+"""In which numbers the weights of a model are held, and the KV cache."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ WeightFormat = Literal["float32", "bfloat16", "int8"]
 WeightChoice = Literal["auto", "float32", "bfloat16", "int8"]
 """`auto` leaves it to the processor: see `resolve`."""
 
+KVFormat = Literal["float32", "int8"]
+
+KV_FORMATS: tuple[KVFormat, ...] = get_args(KVFormat)
 WEIGHT_CHOICES: tuple[WeightChoice, ...] = get_args(WeightChoice)
 
 

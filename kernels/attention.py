@@ -44,13 +44,22 @@ def lineage(tree: Sequence[int]) -> list[list[int]]:
     return paths
 
 
+def quantise_heads(x: Tensor) -> tuple[Tensor, Tensor]:
+    """x [..., head_dim] -> int8 of the same shape and float32 [...]: x is about the one times the other. Each vector is
+    scaled by itself, so that its largest entry becomes 127; a vector of zeros stays one."""
+    scale = x.abs().amax(-1) / 127.0
+    whole = torch.round(x / scale.clamp_min(torch.finfo(torch.float32).tiny).unsqueeze(-1))
+    return whole.to(torch.int8), scale
+
+
 class KVCache:
     """The K and V of all layers, in pages.
 
     Owns `k`, a tensor a layer, [pages, kv_heads, head_dim, page_size], and `v`, [pages, kv_heads, page_size, head_dim]:
-    keys lie transposed, so that scores are computed for neighbouring keys at once. Which page belongs to whom is the
-    pool's business. Page 0 is the null page: padding rows write there and nobody reads it. Invariant: finite
-    everywhere, because a NaN behind a mask would leak (0 * NaN).
+    keys lie transposed, so that scores are computed for neighbouring keys at once. With `dtype` int8 the vector of a
+    token and head is held as whole numbers, and `k_scale` and `v_scale`, [pages, kv_heads, page_size] a layer, lead
+    back; otherwise these are None. Which page belongs to whom is the pool's business. Page 0 is the null page: padding
+    rows write there and nobody reads it. Invariant: finite everywhere, since a NaN behind a mask would leak (0 * NaN).
     """
 
     def __init__(
@@ -65,30 +74,58 @@ class KVCache:
         device: torch.device | str = "cpu",
     ) -> None:
         self.page_size = page_size
-        # All layers in one tensor, so that copying or clearing a page is one operation for K and one for V.
+        self.quantised = dtype == torch.int8
+        # All layers in one tensor, so that copying or clearing a page is one operation for each.
         self._k = torch.zeros(layers, pages, kv_heads, head_dim, page_size, dtype=dtype, device=device)
         self._v = torch.zeros(layers, pages, kv_heads, page_size, head_dim, dtype=dtype, device=device)
         self.k: list[Tensor] = list(self._k.unbind())
         self.v: list[Tensor] = list(self._v.unbind())
+        self._scales: list[Tensor] = []
+        self.k_scale: Sequence[Tensor | None] = [None] * layers
+        self.v_scale: Sequence[Tensor | None] = [None] * layers
+        if self.quantised:
+            self._scales = [torch.zeros(layers, pages, kv_heads, page_size, device=device) for _ in "kv"]
+            self.k_scale, self.v_scale = (list(scales.unbind()) for scales in self._scales)
+
+    @staticmethod
+    def page_bytes(layers: int, kv_heads: int, page_size: int, head_dim: int, dtype: torch.dtype) -> int:
+        """Memory of a page, over all layers."""
+        scale = 4 if dtype == torch.int8 else 0
+        return 2 * layers * kv_heads * page_size * (head_dim * dtype.itemsize + scale)
 
     def write(self, layer: int, slots: Tensor, k: Tensor, v: Tensor) -> None:
         """Store k and v, both [rows, kv_heads, head_dim], at `slots` (int64 [rows]: page * page_size + offset)."""
         page, offset = slots // self.page_size, slots % self.page_size
+        k_scale, v_scale = self.k_scale[layer], self.v_scale[layer]
+        if k_scale is not None and v_scale is not None:
+            k, k_scale[page, :, offset] = quantise_heads(k)
+            v, v_scale[page, :, offset] = quantise_heads(v)
         self.k[layer][page, :, :, offset] = k.to(self._k.dtype)
         self.v[layer][page, :, offset] = v.to(self._v.dtype)
+
+    def as_held(self, x: Tensor) -> Tensor:
+        """K or V [..., head_dim] as they would be read from a page."""
+        if not self.quantised:
+            return x.to(self._k.dtype)
+        whole, scale = quantise_heads(x)
+        return whole * scale.unsqueeze(-1)
 
     def copy_page(self, source: int, target: int, tokens: int) -> None:
         """Give `target` the first `tokens` tokens of `source`, in every layer, and zeros after them."""
         if source != target:
             self._k[:, target, :, :, :tokens] = self._k[:, source, :, :, :tokens]
             self._v[:, target, :, :tokens] = self._v[:, source, :, :tokens]
-        self._k[:, target, :, :, tokens:] = 0.0
-        self._v[:, target, :, tokens:] = 0.0
+            for scales in self._scales:
+                scales[:, target, :, :tokens] = scales[:, source, :, :tokens]
+        self._k[:, target, :, :, tokens:] = 0
+        self._v[:, target, :, tokens:] = 0
+        for scales in self._scales:
+            scales[:, target, :, tokens:] = 0
 
     def clear_page(self, page: int) -> None:
         """Zero a page before its first use by a new owner."""
-        self._k[:, page] = 0.0
-        self._v[:, page] = 0.0
+        for tensor in (self._k, self._v, *self._scales):
+            tensor[:, page] = 0
 
 
 class Attention(ABC):

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from kernels.attention import Attention, KVCache, SequenceRows, lineage
 
+NOTHING = np.empty(0, np.float32)
+
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -31,17 +33,16 @@ class CpuAttention(Attention):
     With `shared` off, a page that several sequences share is read for each of them alone: slower, and the same bits.
     """
 
-    def __init__(self, heads: int, kv_heads: int, *, shared: bool = True) -> None:
-        self.heads = heads
-        self.kv_heads = kv_heads
+    def __init__(self, *, shared: bool = True) -> None:
         self.shared = shared
 
     @staticmethod
     @cache
-    def prepare() -> None:
-        """Compile the loops, or load what an earlier run compiled, rather than in the first step."""
-        pages, q = KVCache(1, 2, 1, 8, 8), torch.zeros(1, 1, 8)
-        attention = CpuAttention(1, 1)
+    def prepare(dtype: torch.dtype = torch.float32) -> None:
+        """Compile the loops for a KV cache of `dtype`, or load what an earlier run compiled, rather than in the first
+        step."""
+        pages, q = KVCache(1, 2, 1, 8, 8, dtype=dtype), torch.zeros(1, 1, 8)
+        attention = CpuAttention()
         attention.attend(q, q, q, pages, 0, attention.plan([SequenceRows(0, 1, 0, [1])], 1, 8))
 
     def plan(self, sequences: Sequence[SequenceRows], rows: int, page_size: int) -> _Plan:
@@ -76,14 +77,22 @@ class CpuAttention(Attention):
         from kernels.cpu_attention import attend
 
         queries = q.float().contiguous()
-        fresh_k, fresh_v = (k.float().contiguous(), v.float().contiguous()) if plan.lineage.size else (queries, queries)
+        fresh_k = fresh_v = queries  # nobody reads them
+        if plan.lineage.size:
+            fresh_k, fresh_v = (cache.as_held(x.float()).contiguous() for x in (k, v))
+        all_k, all_v = cache.k[layer].numpy(), cache.v[layer].numpy()
+        k_scale, v_scale = cache.k_scale[layer], cache.v_scale[layer]
         out = torch.empty_like(queries)
         attend(
             queries.numpy(),
             fresh_k.numpy(),
             fresh_v.numpy(),
-            cache.k[layer].numpy(),
-            cache.v[layer].numpy(),
+            all_k,
+            all_v,
+            None if k_scale is None else k_scale.numpy(),
+            None if v_scale is None else v_scale.numpy(),
+            NOTHING if cache.quantised else all_k.reshape(-1),
+            NOTHING if cache.quantised else all_v.reshape(-1),
             plan.pages,
             plan.sequence_of,
             plan.positions,

@@ -18,118 +18,61 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from kernels.vector import BLOCK, COLUMNS, LOWEST, exponentials, make_panel
+
 TILE = 8
 """Token rows of a task."""
-
-BLOCK = 64
-"""Keys worked on at once; a page is one block or more, the last one filled up. Loops over a whole block have a constant
-length, which unrolls them: 1.4 times as fast."""
-
-LOWEST = np.float32(-1e30)
-"""A score below all others, and finite, so that differences are."""
 
 # A product and a sum may become one rounding, everywhere alike; nothing is reassociated.
 _options = {"fastmath": {"contract", "nsz"}, "nogil": True, "cache": True}
 
 
-@njit(inline="always", **_options)
-def _scores(q: Any, keys: Any, offset: int, s: Any, first: int, last: int, spare: int, dim: int, count: int) -> None:
-    """s[r, :count] = q[r] keys[:, offset:][:count] for first <= r < last, two rows at a time; `spare` is scratch."""
-    for r in range(first, last, 2):
-        other = r + 1 if r + 1 < last else spare
-        for t in range(count):
-            s[r, t] = np.float32(0.0)
-            s[other, t] = np.float32(0.0)
-        for d in range(0, dim, 4):
-            a0, a1, a2, a3 = q[r, d], q[r, d + 1], q[r, d + 2], q[r, d + 3]
-            b0, b1, b2, b3 = q[other, d], q[other, d + 1], q[other, d + 2], q[other, d + 3]
-            for t in range(count):
-                k0, k1 = keys[d, offset + t], keys[d + 1, offset + t]
-                k2, k3 = keys[d + 2, offset + t], keys[d + 3, offset + t]
-                s[r, t] = (((s[r, t] + a0 * k0) + a1 * k1) + a2 * k2) + a3 * k3
-                s[other, t] = (((s[other, t] + b0 * k0) + b1 * k1) + b2 * k2) + b3 * k3
-
-
-@njit(inline="always", **_options)
-def _add_values(
-    s: Any, values: Any, offset: int, acc: Any, first: int, last: int, spare: int, dim: int, count: int
-) -> None:
-    """acc[r] += s[r, :count] values[offset:][:count] for first <= r < last, two rows at a time."""
-    fours = count // 4 * 4
-    for r in range(first, last, 2):
-        other = r + 1 if r + 1 < last else spare
-        for t in range(0, fours, 4):
-            a0, a1, a2, a3 = s[r, t], s[r, t + 1], s[r, t + 2], s[r, t + 3]
-            b0, b1, b2, b3 = s[other, t], s[other, t + 1], s[other, t + 2], s[other, t + 3]
-            at = offset + t
-            for d in range(dim):
-                v0, v1, v2, v3 = values[at, d], values[at + 1, d], values[at + 2, d], values[at + 3, d]
-                acc[r, d] = (((acc[r, d] + a0 * v0) + a1 * v1) + a2 * v2) + a3 * v3
-                acc[other, d] = (((acc[other, d] + b0 * v0) + b1 * v1) + b2 * v2) + b3 * v3
-        for t in range(fours, count):
-            a0, b0 = s[r, t], s[other, t]
-            for d in range(dim):
-                acc[r, d] += a0 * values[offset + t, d]
-                acc[other, d] += b0 * values[offset + t, d]
+_score_six, _score_three, _score_one = (make_panel(rows, fresh=True) for rows in (6, 3, 1))
+_add_six, _add_three, _add_one = (make_panel(rows, fresh=False) for rows in (6, 3, 1))
 
 
 @njit(**_options)
-def _softmax(s: Any, r: int, seen: int, highest: np.float32, floats: Any, bits: Any) -> Any:
-    """Turn s[r, :seen] into exp(s - max) and the rest of the block into 0.
-
-    The maximum includes `highest`. `floats` and `bits` are one memory of BLOCK words. Returns the maximum and the sum.
-
-    exp(x) = 2^n e^y with n = round(x / ln 2): e^y by the polynomial of Cephes' expf, 2^n by its exponent bits. Adding
-    1.5 * 2^23 to a float rounds it and leaves the whole number in its low bits.
-    """
-    for t in range(seen, BLOCK):
-        s[r, t] = LOWEST
-    for t in range(32):
-        floats[t] = s[r, t + 32] if s[r, t + 32] > s[r, t] else s[r, t]
-    for t in range(16):
-        floats[t] = floats[t + 16] if floats[t + 16] > floats[t] else floats[t]
-    for t in range(8):
-        floats[t] = floats[t + 8] if floats[t + 8] > floats[t] else floats[t]
-    for t in range(8):
-        highest = floats[t] if floats[t] > highest else highest
-    for t in range(BLOCK):
-        x = s[r, t] - highest
-        x = np.float32(-87.0) if x < np.float32(-87.0) else x  # a NaN stays one
-        shifted = x * np.float32(1.44269504) + np.float32(12582912.0)
-        floats[t] = shifted
-        n = shifted - np.float32(12582912.0)
-        y = (x - n * np.float32(0.693359375)) + n * np.float32(2.12194440e-4)
-        z = np.float32(1.9875691500e-4)
-        z = z * y + np.float32(1.3981999507e-3)
-        z = z * y + np.float32(8.3334519073e-3)
-        z = z * y + np.float32(4.1665795894e-2)
-        z = z * y + np.float32(1.6666665459e-1)
-        z = z * y + np.float32(5.0000001201e-1)
-        s[r, t] = ((z * y) * y + y) + np.float32(1.0)
-    for t in range(BLOCK):
-        bits[t] = (bits[t] << 23) + np.int32(127 << 23)
-    for t in range(BLOCK):
-        s[r, t] = s[r, t] * floats[t]
-    for t in range(seen, BLOCK):
-        s[r, t] = np.float32(0.0)
-    for t in range(32):
-        floats[t] = s[r, t] + s[r, t + 32]
-    for t in range(16):
-        floats[t] += floats[t + 16]
-    for t in range(8):
-        floats[t] += floats[t + 8]
-    total = np.float32(0.0)
-    for t in range(8):
-        total += floats[t]
-    return highest, total
+def _scores(s: Any, queries: Any, first: int, last: int, keys: Any, at: int, stride: int) -> None:
+    """s[r] = queries[r] keys, for the rows first <= r < last; keys [head_dim, BLOCK], from a flat index on."""
+    dim = queries.shape[1]
+    for left in range(0, BLOCK, COLUMNS):
+        r = first
+        while r + 6 <= last:
+            _score_six(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
+            r += 6
+        while r + 3 <= last:
+            _score_three(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
+            r += 3
+        while r < last:
+            _score_one(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
+            r += 1
 
 
-@njit(inline="always", **_options)
+@njit(**_options)
+def _add_values(acc: Any, s: Any, first: int, last: int, values: Any, at: int) -> None:
+    """acc[r] += s[r] values, for the rows first <= r < last; values [BLOCK, acc's width], from a flat index on."""
+    width = acc.shape[1]
+    for left in range(0, width, COLUMNS):
+        r = first
+        while r + 6 <= last:
+            _add_six(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
+            r += 6
+        while r + 3 <= last:
+            _add_three(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
+            r += 3
+        while r < last:
+            _add_one(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
+            r += 1
+
+
+@njit(**_options)
 def _block(
     queries: Any,
     keys: Any,
+    key_at: int,
+    key_stride: int,
     values: Any,
-    offset: int,
+    value_at: int,
     length: int,
     start: int,
     limits: Any,
@@ -139,28 +82,53 @@ def _block(
     acc: Any,
     highest: Any,
     total: Any,
-    floats: Any,
-    bits: Any,
 ) -> None:
     """Take a block of keys, at positions start .. start + length - 1, into the results of the query rows first .. last;
-    each row sees those at positions below its limit. `keys` and `values` have them at `offset`."""
-    dim = queries.shape[1]
-    spare = highest.size
-    if length == BLOCK:
-        _scores(queries, keys, offset, s, first, last, spare, dim, BLOCK)
-    else:
-        _scores(queries, keys, offset, s, first, last, spare, dim, length)
+    each row sees those at positions below its limit. What is behind `length` in `values` must be finite."""
+    _scores(s, queries, first, last, keys, key_at, key_stride)
     for r in range(first, last):
         before = highest[r]
-        highest[r], added = _softmax(s, r, max(0, min(length, limits[r] - start)), before, floats, bits)
-        shrink = np.float32(np.exp(before - highest[r]))
-        total[r] = total[r] * shrink + added
+        added = exponentials(s, r * BLOCK, max(0, min(length, limits[r] - start)), highest, r)
+        if highest[r] != before:
+            shrink = np.float32(np.exp(before - highest[r]))
+            total[r] *= shrink
+            for d in range(acc.shape[1]):
+                acc[r, d] *= shrink
+        total[r] += added
+    _add_values(acc, s, first, last, values, value_at)
+
+
+@njit(**_options)
+def _copy_block(
+    k: Any,
+    v: Any,
+    k_scale: Any,
+    v_scale: Any,
+    page: int,
+    kv_head: int,
+    offset: int,
+    length: int,
+    keys: Any,
+    values: Any,
+) -> None:
+    """`length` keys and values of a page, from `offset` on, in float32 to a block of their own: flat keys
+    [head_dim, BLOCK] and values [BLOCK, width]."""
+    dim, width = v.shape[3], values.size // BLOCK
+    if k_scale is None:  # settled when this is compiled
         for d in range(dim):
-            acc[r, d] *= shrink
-    if dim == 64:
-        _add_values(s, values, offset, acc, first, last, spare, 64, length)
+            for t in range(length):
+                keys[d * BLOCK + t] = k[page, kv_head, d, offset + t]
+        for t in range(length):
+            for d in range(dim):
+                values[t * width + d] = v[page, kv_head, offset + t, d]
     else:
-        _add_values(s, values, offset, acc, first, last, spare, dim, length)
+        for d in range(dim):
+            for t in range(length):
+                keys[d * BLOCK + t] = np.float32(k[page, kv_head, d, offset + t]) * k_scale[page, kv_head, offset + t]
+        for t in range(length):
+            scale = v_scale[page, kv_head, offset + t]
+            for d in range(dim):
+                values[t * width + d] = np.float32(v[page, kv_head, offset + t, d]) * scale
 
 
 @njit(**_options)
@@ -170,6 +138,10 @@ def _tile(
     fresh_v: Any,
     k: Any,
     v: Any,
+    k_scale: Any,
+    v_scale: Any,
+    flat_k: Any,
+    flat_v: Any,
     pages: Any,
     sequence_of: Any,
     positions: Any,
@@ -181,26 +153,29 @@ def _tile(
 ) -> None:
     """One task: the token rows `rows`, for the query heads of one KV head."""
     dim, page_size = v.shape[3], v.shape[2]
-    group = q.shape[1] // k.shape[1]
+    width = -(-dim // COLUMNS) * COLUMNS
+    kv_heads = k.shape[1]
+    group = q.shape[1] // kv_heads
     count = rows.size
-    spare = count * group
-    queries = np.zeros((spare + 1, dim), np.float32)
-    acc = np.zeros((spare + 1, dim), np.float32)
-    s = np.empty((spare + 1, BLOCK), np.float32)
-    highest = np.full(spare, LOWEST, np.float32)
-    total = np.zeros(spare, np.float32)
-    limits = np.zeros(spare, np.int64)
-    floats = np.empty(BLOCK, np.float32)
-    bits = floats.view(np.int32)
+    size = count * group
+    queries = np.empty((size, dim), np.float32)
+    acc = np.zeros((size, width), np.float32)
+    s = np.empty((size, BLOCK), np.float32)
+    highest = np.full(size, np.float32(LOWEST), np.float32)
+    total = np.zeros(size, np.float32)
+    limits = np.zeros(size, np.int64)
+    here, stride = np.int64(0), np.int64(BLOCK)  # as literals they would make two functions of `_block`
+    keys = np.zeros(dim * BLOCK, np.float32)
+    values = np.zeros(BLOCK * width, np.float32)
+    in_place = flat_k.size and page_size % BLOCK == 0 and dim == width  # whole blocks are read where they are
     scale = np.float32(1.0 / np.sqrt(dim))
     longest = 0
     for i in range(count):
         limit = 0
         if sequence_of[rows[i]] >= 0:
             limit = positions[rows[i]] + 1
-            if (
-                lineage.shape[1] and lineage[rows[i], 0] >= 0
-            ):  # the block in which its tree begins is put together below
+            if lineage.shape[1] and lineage[rows[i], 0] >= 0:
+                # The block in which its tree begins is put together below.
                 offset = limit % page_size
                 limit -= offset - offset // BLOCK * BLOCK
         longest = max(longest, -(-limit // page_size))
@@ -222,32 +197,25 @@ def _tile(
                 if pages[other, at] != page or (other != sequence and not shared):
                     break
                 end += 1
+            first, last = begin * group, end * group
             for offset in range(0, page_size, BLOCK):
                 length = min(BLOCK, page_size - offset)
                 start = at * page_size + offset
-                first, last = begin * group, end * group
-                keys, values = k[page, kv_head], v[page, kv_head]
-                _block(
-                    queries,
-                    keys,
-                    values,
-                    offset,
-                    length,
-                    start,
-                    limits,
-                    first,
-                    last,
-                    s,
-                    acc,
-                    highest,
-                    total,
-                    floats,
-                    bits,
-                )
+                if in_place:
+                    at_keys = ((page * kv_heads + kv_head) * dim) * page_size + offset
+                    at_values = ((page * kv_heads + kv_head) * page_size + offset) * dim
+                    _block(
+                        queries, flat_k, at_keys, page_size, flat_v, at_values, length, start, limits,
+                        first, last, s, acc, highest, total,
+                    )  # fmt: skip
+                else:
+                    _copy_block(k, v, k_scale, v_scale, page, kv_head, offset, length, keys, values)
+                    _block(
+                        queries, keys, here, stride, values, here, length, start, limits,
+                        first, last, s, acc, highest, total,
+                    )  # fmt: skip
             begin = end
     if lineage.shape[1]:
-        keys = np.zeros((dim, BLOCK), np.float32)
-        values = np.zeros((BLOCK, dim), np.float32)
         for i in range(count):
             start = limits[i * group]
             known = positions[rows[i]] + 1
@@ -257,23 +225,23 @@ def _tile(
             while depth and start < known + depth:
                 offset = start % page_size
                 length = min(BLOCK, page_size - offset)
-                for t in range(length):
-                    if start + t < known:
-                        page = pages[sequence_of[rows[i]], start // page_size]
-                        for d in range(dim):
-                            keys[d, t] = k[page, kv_head, d, offset + t]
-                            values[t, d] = v[page, kv_head, offset + t, d]
-                    elif start + t < known + depth:
-                        row = lineage[rows[i], start + t - known]
-                        for d in range(dim):
-                            keys[d, t] = fresh_k[row, kv_head, d]
-                            values[t, d] = fresh_v[row, kv_head, d]
+                held = max(0, min(length, known - start))
+                if held:
+                    page = pages[sequence_of[rows[i]], start // page_size]
+                    _copy_block(k, v, k_scale, v_scale, page, kv_head, offset, held, keys, values)
+                for t in range(held, min(length, known + depth - start)):
+                    row = lineage[rows[i], start + t - known]
+                    for d in range(dim):
+                        keys[d * BLOCK + t] = fresh_k[row, kv_head, d]
+                        values[t * width + d] = fresh_v[row, kv_head, d]
+                values[max(0, min(length, known + depth - start)) * width :] = 0.0  # nothing of other rows, a NaN say
                 first, last = i * group, (i + 1) * group
                 for r in range(first, last):
                     limits[r] = known + depth
                 _block(
-                    queries, keys, values, 0, length, start, limits, first, last, s, acc, highest, total, floats, bits
-                )
+                    queries, keys, here, stride, values, here, length, start, limits,
+                    first, last, s, acc, highest, total,
+                )  # fmt: skip
                 start += length
     for i in range(count):
         for j in range(group):
@@ -290,6 +258,10 @@ def attend(
     fresh_v: Any,
     k: Any,
     v: Any,
+    k_scale: Any,
+    v_scale: Any,
+    flat_k: Any,
+    flat_v: Any,
     pages: Any,
     sequence_of: Any,
     positions: Any,
@@ -301,11 +273,13 @@ def attend(
 ) -> None:
     """out = softmax(q k^T / sqrt(head_dim)) v, for each row over the keys at positions 0 .. its own.
 
-    q, out [rows, heads, head_dim]; k [pages, kv_heads, head_dim, page_size]; v [pages, kv_heads, page_size, head_dim],
-    float32, contiguous, head_dim a multiple of 4. int32: pages [sequences, longest], sequence_of [rows], negative for
-    padding, whose output is zero; positions [rows]; order [rows]: the rows as they are put into tiles; lineage
-    [rows, deepest]: rows whose fresh_k and fresh_v [rows, kv_heads, head_dim] are read after the pages, filled up with
-    -1. With `shared` False, rows of different sequences never read a page together. `out` must not overlap `q`.
+    q, out [rows, heads, head_dim]; k [pages, kv_heads, head_dim, page_size]; v [pages, kv_heads, page_size, head_dim];
+    float32, contiguous; flat_k and flat_v the same, flat. If k and v are int8, k_scale and v_scale are float32 [pages,
+    kv_heads, page_size], else None, and flat_k and flat_v are empty. int32: pages [sequences, longest], sequence_of
+    [rows], negative for padding, whose output is zero; positions [rows]; order [rows]: the rows as they are put into
+    tiles; lineage [rows, deepest]: rows whose fresh_k and fresh_v [rows, kv_heads, head_dim] are read after the pages,
+    filled up with -1. With `shared` False, rows of different sequences never read a page together. `out` must not
+    overlap `q`.
     """
     kv_heads = k.shape[1]
     tasks = -(-order.size // TILE) * kv_heads
@@ -313,5 +287,8 @@ def attend(
         for task in range(thread, tasks, threads):
             first = task // kv_heads * TILE
             rows = order[first : first + TILE]
-            kv_head = task % kv_heads
-            _tile(q, fresh_k, fresh_v, k, v, pages, sequence_of, positions, rows, lineage, shared, kv_head, out)
+            kv_head = np.int64(task % kv_heads)  # numbers of parallel loops are unsigned
+            _tile(
+                q, fresh_k, fresh_v, k, v, k_scale, v_scale, flat_k, flat_v, pages, sequence_of, positions, rows,
+                lineage, shared, kv_head, out,
+            )  # fmt: skip

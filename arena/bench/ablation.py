@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from arena.bench.plot import Bar, Group, Row, bar_chart
 from arena.bench.serving import Measurement
 from inference.engine import EngineConfig
+from inference.formats import resolve
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A row of the table: what is different from the row before, and the engine that results. `without` rows have
-    everything on but one technique."""
+    everything on but for one thing."""
 
     name: str
     config: EngineConfig
@@ -22,9 +23,11 @@ class Variant:
 
 def variants(config: EngineConfig) -> tuple[Variant, ...]:
     """From a server that answers one request after the other to everything on, a technique at a time; then everything
-    but one."""
+    on but for one thing."""
+    bytes_pay = resolve(config.weights) == "int8"
     bare = replace(
         config,
+        weights="float32" if bytes_pay else config.weights,
         prefix_cache=False,
         continuous_batching=False,
         chunked_prefill=False,
@@ -34,17 +37,22 @@ def variants(config: EngineConfig) -> tuple[Variant, ...]:
     continuous = replace(bare, continuous_batching=True, chunked_prefill=True)
     radix = replace(continuous, prefix_cache=True)
     jump = replace(radix, jump_forward=True)
-    everything = replace(jump, shared_attention=True)
+    shared = replace(jump, shared_attention=True)
+    everything = replace(shared, weights=config.weights)
+    attention, int8 = "+ shared-prefix attention", "+ weights in int8"
+    last = (Variant(attention, shared), Variant(f"{int8}: all on", everything)) if bytes_pay else ()
     return (
         Variant("serial: one request at a time", replace(bare, max_batch=1)),
         Variant("static batching", bare),
         Variant("continuous batching, chunked prefill", continuous),
         Variant("+ radix prefix cache", radix),
         Variant("+ jump-forward", jump),
-        Variant("+ shared-prefix attention: all on", everything),
+        *(last or (Variant(f"{attention}: all on", everything),)),
         Variant("without continuous batching", replace(everything, continuous_batching=False), without=True),
         Variant("without the radix prefix cache", replace(everything, prefix_cache=False), without=True),
         Variant("without jump-forward", replace(everything, jump_forward=False), without=True),
+        Variant("without shared-prefix attention", replace(everything, shared_attention=False), without=True),
+        Variant("with the KV cache in int8", replace(everything, kv="int8"), without=True),
     )
 
 
@@ -75,7 +83,7 @@ def chart(results: Sequence[tuple[Variant, Measurement]], subtitle: str) -> str:
             tuple(row for row, (variant, _) in zip(rows, results, strict=True) if variant.without == without),
             longest,
         )
-        for heading, without in (("One technique after the other", False), ("Everything but one", True))
+        for heading, without in (("One technique after the other", False), ("All on but for one thing", True))
     ]
     waste = everything.kv_waste_percent
     memory = Group(

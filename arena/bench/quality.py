@@ -1,11 +1,11 @@
-"""What a cheaper form of the weights costs in quality: the model held to itself in float32, on fixed texts."""
+"""What cheaper weights and a cheaper KV cache cost in quality: the model held to itself in float32, on fixed texts."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from arena.bench.workload import Workload
 from arena.resources import data_path
 from inference.batch import ForwardBatch
 from inference.engine import Engine, EngineConfig
+from inference.formats import KVFormat
 from inference.loader import LoadedModel
 from kernels.attention import ROW_TILE, KVCache, SequenceRows
 from kernels.cpu import CpuAttention
@@ -54,9 +55,12 @@ def read_text(name: str) -> str:
     return data_path("quality", f"{name}.txt").read_text(encoding="utf-8")
 
 
-def compare(text: str, ids: Sequence[int], model: LoadedModel, reference: LoadedModel) -> Likeness:
-    """Both models read `ids`, which `text` names; at each place but the last they are asked for the next token."""
-    readers = [_Reader(each, len(ids)) for each in (model, reference)]
+def compare(
+    text: str, ids: Sequence[int], model: LoadedModel, reference: LoadedModel, kv: KVFormat = "float32"
+) -> Likeness:
+    """Both models read `ids`, which `text` names; at each place but the last they are asked for the next token. `kv`
+    is how `model` holds keys and values; the reference has float32."""
+    readers = [_Reader(model, len(ids), kv), _Reader(reference, len(ids), "float32")]
     surprise, reference_surprise, same, divergence = 0.0, 0.0, 0, 0.0
     for start in range(0, len(ids), ROWS):
         piece = ids[start : start + ROWS]
@@ -88,8 +92,10 @@ def overall(parts: Sequence[Likeness]) -> Likeness:
 
 
 def same_moves(workload: Workload, config: EngineConfig, model: LoadedModel, reference: LoadedModel) -> float:
-    """The share of the workload's positions in which both models, at temperature 0, choose the same move."""
-    ours, theirs = (asyncio.run(_moves(workload, config, each)) for each in (model, reference))
+    """The share of the workload's positions in which both models, at temperature 0, choose the same move. The reference
+    has a KV cache of float32."""
+    ours = asyncio.run(_moves(workload, config, model))
+    theirs = asyncio.run(_moves(workload, replace(config, kv="float32"), reference))
     return sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(ours)
 
 
@@ -108,12 +114,13 @@ async def _moves(workload: Workload, config: EngineConfig, model: LoadedModel) -
 class _Reader:
     """Reads one text through a model, some tokens at a time. Owns the KV cache of the text."""
 
-    def __init__(self, model: LoadedModel, length: int) -> None:
+    def __init__(self, model: LoadedModel, length: int, kv: KVFormat) -> None:
         config = model.config
         self._transformer = model.transformer
-        self._attention = CpuAttention(config.heads, config.kv_heads)
+        self._attention = CpuAttention()
         self._pages = list(range(1, 1 + -(-length // PAGE_SIZE)))
-        self._cache = KVCache(config.layers, len(self._pages) + 1, config.kv_heads, PAGE_SIZE, config.head_dim)
+        pages, dtype = len(self._pages) + 1, getattr(torch, kv)
+        self._cache = KVCache(config.layers, pages, config.kv_heads, PAGE_SIZE, config.head_dim, dtype=dtype)
         self._read = 0
 
     def read(self, ids: Sequence[int]) -> Tensor:

@@ -84,7 +84,7 @@ def _attention(config: ModelConfig) -> Callable[[], object]:
     """ROWS sequences of one token that share all of their CONTEXT."""
     pages = CONTEXT // PAGE_SIZE
     cache = KVCache(1, pages + 1, config.kv_heads, PAGE_SIZE, config.head_dim)
-    attention = CpuAttention(config.heads, config.kv_heads)
+    attention = CpuAttention()
     shared = list(range(1, pages + 1))
     plan = attention.plan([SequenceRows(row, 1, CONTEXT - 1, shared) for row in range(ROWS)], ROWS, PAGE_SIZE)
     q, k = (torch.randn(ROWS, heads, config.head_dim) for heads in (config.heads, config.kv_heads))

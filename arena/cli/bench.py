@@ -69,7 +69,7 @@ def serving(as_json: bool, max_batch: int, select: str, roofline: bool, **option
         told = {**asdict(result), "load": asdict(workload.load), "engine": asdict(config), "weights": model.weights}
         echo_json(told | ({"limit_moves_per_s": limit} if roofline else {}))
         return
-    _print_cell(result, workload, model.weights)
+    _print_cell(result, workload, model.weights, config.kv)
     if limit is not None:
         click.echo(f"\n{result.moves_per_s / limit:.0%} of this machine's limit of {limit:,.1f} moves/s on this load.")
 
@@ -80,24 +80,29 @@ def serving(as_json: bool, max_batch: int, select: str, roofline: bool, **option
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="SVG", help="Draw a chart as well.")
 @log_options
 def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
-    """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention.
+    """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention, int8.
 
-    Then everything but one, and what paging does for the KV memory. Without a prefix cache every request computes its
-    whole prompt, so keep the load small.
+    Then all on but for one thing, and what paging does for the KV memory. Without a prefix cache every request computes
+    its whole prompt, so keep the load small.
     """
     from arena.bench.ablation import chart, variants
-    from inference.engine import Engine
+    from inference.formats import resolve
 
     if plot is not None and not plot.absolute().parent.is_dir():
         raise UsageError(f"--plot {plot}: the folder {plot.absolute().parent} is not there")
     workload, config, model = _prepare(options)
+    models = {model.weights: model}
     results = []
     for variant in variants(config):
-        click.echo(f"{variant.name} ...", err=True)
-        results.append((variant, _measure(workload, variant.config, model)))
+        form = resolve(variant.config.weights)
+        if form not in models:
+            models[form] = loaded(variant.config)
+        result = _measure(workload, variant.config, models[form])
+        click.echo(f"{variant.name}: {result.moves_per_s:.2f} moves/s", err=True)
+        results.append((variant, result))
     if plot is not None:
-        dtype = Engine(config, model=model).environment()["dtype"]
-        _write(plot, chart(results, f"{workload.load}, {workload.load.requests} moves; {config.model}, {dtype}"))
+        about = f"{workload.load}, {workload.load.requests} moves; {config.model}, weights in {model.weights}"
+        _write(plot, chart(results, about))
     if as_json:
         echo_json(
             {
@@ -169,7 +174,7 @@ def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> flo
     return limit_moves_per_s(model.config, model.weights, measure_ceilings(model.config), cost)
 
 
-def _print_cell(result: Measurement, workload: Workload, weights: str) -> None:
+def _print_cell(result: Measurement, workload: Workload, weights: str, kv: str) -> None:
     from rich.table import Table
 
     def spread(values: dict[str, float]) -> str:
@@ -178,7 +183,7 @@ def _print_cell(result: Measurement, workload: Workload, weights: str) -> None:
     table = Table(box=None, show_header=False)
     for name, value in (
         ("load", f"{workload.load}, {result.requests} moves"),
-        ("weights", weights),
+        ("weights, KV", f"{weights}, {kv}"),
         ("moves/s", f"{result.moves_per_s:.2f}"),
         ("latency, ms", spread(result.latency_ms)),
         ("TTFT, ms", spread(result.ttft_ms)),

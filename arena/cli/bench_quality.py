@@ -1,4 +1,4 @@
-"""`arena bench quality`: what cheaper weights cost in quality."""
+"""`arena bench quality`: what cheaper weights and a cheaper KV cache cost in quality."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import UsageError
-from inference.formats import WEIGHT_CHOICES, WeightChoice
+from inference.formats import KV_FORMATS, WEIGHT_CHOICES, KVFormat, WeightChoice
 
 if TYPE_CHECKING:
     from arena.bench.quality import Likeness
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.option(
     "--weights", type=click.Choice(WEIGHT_CHOICES), default="int8", show_default=True, help="What is compared."
+)
+@click.option(
+    "--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True, help="And with which KV cache."
 )
 @click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`.")
 @click.option(
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
 @click.option("--threads", type=click.IntRange(min=1), help="Processor threads.")
 @json_option
 @log_options
-def command(weights: WeightChoice, model: str, positions: int, threads: int | None, as_json: bool) -> None:
-    """Compare a form of the weights with float32, on fixed texts and positions.
+def command(
+    weights: WeightChoice, kv: KVFormat, model: str, positions: int, threads: int | None, as_json: bool
+) -> None:
+    """Compare a form of the weights, and of the KV cache, with float32, on fixed texts and positions.
 
     Perplexity is that of the texts, as a ratio to float32; "same top" the share of places where the most likely next
     token is the same; KL the divergence of the distributions, in nats; "same move" the share of chess positions where
@@ -46,21 +51,22 @@ def command(weights: WeightChoice, model: str, positions: int, threads: int | No
     if threads is not None:
         torch.set_num_threads(threads)
     cheap, exact = _load(model, weights), _load(model, "float32")
-    parts = [compare(name, exact.tokenizer.encode(read_text(name)), cheap, exact) for name in TEXTS]
+    parts = [compare(name, exact.tokenizer.encode(read_text(name)), cheap, exact, kv) for name in TEXTS]
     rows = [*parts, overall(parts)]
-    agreement = _moves(positions, threads, cheap, exact) if positions else None
+    agreement = _moves(positions, threads, cheap, exact, kv) if positions else None
     if as_json:
         echo_json(
             {
                 "model": model,
                 "weights": cheap.weights,
+                "kv": kv,
                 "texts": {row.text: {**asdict(row), "perplexity_ratio": row.ratio} for row in rows},
                 "positions": positions,
                 "same_move": agreement,
             }
         )
         return
-    _print(rows, cheap.weights)
+    _print(rows, cheap.weights if kv == "float32" else f"{cheap.weights}, KV {kv}")
     if agreement is not None:
         click.echo(f"\nSame move in {agreement:.0%} of {positions} positions of chess.")
 
@@ -75,21 +81,21 @@ def _load(model: str, weights: WeightChoice) -> LoadedModel:
         raise UsageError(str(error)) from error
 
 
-def _moves(positions: int, threads: int | None, cheap: LoadedModel, exact: LoadedModel) -> float:
+def _moves(positions: int, threads: int | None, cheap: LoadedModel, exact: LoadedModel, kv: KVFormat) -> float:
     from arena.bench.quality import same_moves
     from arena.bench.workload import Load
     from arena.cli.bench_options import workload_of
     from inference.engine import EngineConfig
 
     workload = workload_of(Load(in_flight=positions, plies=1), exact)
-    return same_moves(workload, EngineConfig(threads=threads), cheap, exact)
+    return same_moves(workload, EngineConfig(threads=threads, kv=kv), cheap, exact)
 
 
-def _print(rows: list[Likeness], weights: str) -> None:
+def _print(rows: list[Likeness], form: str) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
-    for column in ("text", "tokens", "perplexity, float32", f"perplexity, {weights}", "ratio", "same top", "KL"):
+    for column in ("text", "tokens", "perplexity, float32", f"perplexity, {form}", "ratio", "same top", "KL"):
         table.add_column(column, justify="left" if column == "text" else "right")
     for row in rows:
         table.add_row(

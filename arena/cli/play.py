@@ -99,6 +99,7 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
     metavar="FORMAT",
     help="How weights are held: int8, float32, bfloat16; auto is int8 where that is fast.  [default: auto]",
 )
+@click.option("--kv", metavar="FORMAT", help="How keys and values are held: float32 or int8.  [default: float32]")
 @click.option("--threads", type=int, metavar="N", help="Processor threads of the engine.")
 @click.option("--kv-memory", "kv_memory_mb", type=int, metavar="MIB", help="Memory of the KV cache.  [default: 1024]")
 @click.option("--page-size", type=int, metavar="N", help="Tokens a KV page.  [default: 64]")

@@ -14,11 +14,13 @@ from kernels.reference import ReferenceAttention
 HEADS, KV_HEADS, DIM = 6, 2, 32
 
 
-def filled_cache(pages: int, page_size: int, *, kv_heads: int = KV_HEADS, dim: int = DIM) -> KVCache:
-    cache = KVCache(1, pages, kv_heads, page_size, dim)
+def filled_cache(
+    pages: int, page_size: int, *, kv_heads: int = KV_HEADS, dim: int = DIM, dtype: torch.dtype = torch.float32
+) -> KVCache:
+    cache = KVCache(1, pages, kv_heads, page_size, dim, dtype=dtype)
     generator = torch.Generator().manual_seed(1)
-    for tensor in (cache.k[0], cache.v[0]):
-        tensor.copy_(torch.randn(tensor.shape, generator=generator))
+    k, v = (torch.randn(pages * page_size, kv_heads, dim, generator=generator) for _ in "kv")
+    cache.write(0, torch.arange(pages * page_size), k, v)
     return cache
 
 
@@ -32,9 +34,13 @@ def attend(attention, q, cache, sequences, k=None, v=None):
     return attention.attend(q, k, k if v is None else v, cache, 0, plan)
 
 
+FORMATS = [torch.float32, torch.int8]
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("page_size", [4, 16])
-def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, shared):
+def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, shared, dtype):
     prefix = [5, 6, 7]
     sequences = [
         SequenceRows(0, 3 * page_size + 2, 0, [*prefix, 9]),  # a whole prompt, ragged end
@@ -43,36 +49,38 @@ def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, share
         SequenceRows(3 * page_size + 4, 2, page_size - 1, [10, 1]),  # crosses a border
         SequenceRows(3 * page_size + 6, 1, 0, [4]),
     ]
-    cache, q = filled_cache(12, page_size), queries(3 * page_size + 12)
-    got = attend(CpuAttention(HEADS, KV_HEADS, shared=shared), q, cache, sequences)
+    cache, q = filled_cache(12, page_size, dtype=dtype), queries(3 * page_size + 12)
+    got = attend(CpuAttention(shared=shared), q, cache, sequences)
     want = attend(ReferenceAttention(), q, cache, sequences)
     used = 3 * page_size + 7
     torch.testing.assert_close(got[:used], want[:used], rtol=1e-5, atol=1e-5)
     assert torch.isfinite(got).all()
 
 
-def test_rows_of_a_tree_read_the_sequence_and_the_rows_that_lead_to_them():
-    cache, q = filled_cache(12, 16), queries(24)
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_rows_of_a_tree_read_the_sequence_and_the_rows_that_lead_to_them(dtype):
+    cache, q = filled_cache(12, 16, dtype=dtype), queries(24)
     k, v = (torch.randn(24, KV_HEADS, DIM, generator=torch.Generator().manual_seed(seed)) for seed in (7, 8))
     sequences = [
         SequenceRows(0, 2, 30, [5, 6], tree=[-1, 0, 1, 1, -1, 4]),  # 2 rows and 6 alternatives
         SequenceRows(8, 1, 15, [7]),
         SequenceRows(9, 0, 16, [7, 8], tree=[-1, -1, 0]),  # all of it is cached
     ]
-    got = attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences, k, v)
+    got = attend(CpuAttention(), q, cache, sequences, k, v)
     want = attend(ReferenceAttention(), q, cache, sequences, k, v)
     torch.testing.assert_close(got[:12], want[:12], rtol=1e-5, atol=1e-5)
-    alone = attend(CpuAttention(HEADS, KV_HEADS), q[:8], cache, sequences[:1], k[:8], v[:8])
+    alone = attend(CpuAttention(), q[:8], cache, sequences[:1], k[:8], v[:8])
     assert torch.equal(alone[:8], got[:8])
 
 
+@pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize(("page_size", "known"), [(64, 100), (64, 63), (64, 64), (16, 30), (128, 60), (5, 13)])
-def test_rows_of_a_tree_have_the_bits_of_the_sequence_that_they_stand_for(page_size, known):
-    cache, tree = filled_cache(60, page_size), [-1, 0, 1, 1, 3]
+def test_rows_of_a_tree_have_the_bits_of_the_sequence_that_they_stand_for(page_size, known, dtype):
+    cache, tree = filled_cache(60, page_size, dtype=dtype), [-1, 0, 1, 1, 3]
     q = queries(8)
     k, v = (torch.randn(8, KV_HEADS, DIM, generator=torch.Generator().manual_seed(seed)) for seed in (7, 8))
     pages = list(range(1, 40))
-    got = attend(CpuAttention(HEADS, KV_HEADS), q, cache, [SequenceRows(0, 1, known - 1, pages, tree=tree)], k, v)
+    got = attend(CpuAttention(), q, cache, [SequenceRows(0, 1, known - 1, pages, tree=tree)], k, v)
     for entry, line in enumerate([[0], [0, 1], [0, 1, 2], [0, 1, 3], [0, 1, 3, 4]]):
         for depth, ancestor in enumerate(line):
             slot = known + depth
@@ -83,7 +91,7 @@ def test_rows_of_a_tree_have_the_bits_of_the_sequence_that_they_stand_for(page_s
                 v[1 + ancestor][None],
             )
         plain = SequenceRows(0, 1, known + len(line) - 1, pages)
-        want = attend(CpuAttention(HEADS, KV_HEADS), q[1 + entry : 2 + entry], cache, [plain])
+        want = attend(CpuAttention(), q[1 + entry : 2 + entry], cache, [plain])
         assert torch.equal(got[1 + entry], want[0]), line
 
 
@@ -94,7 +102,8 @@ def test_any_step_gives_a_row_the_bits_that_it_has_alone(data):
     dim = data.draw(st.sampled_from([8, 64, 80, 128]), label="head dim")
     kv_heads = data.draw(st.sampled_from([1, 3]), label="KV heads")
     heads = kv_heads * data.draw(st.sampled_from([1, 2, 3, 4]), label="group")
-    cache = filled_cache(80, page_size, kv_heads=kv_heads, dim=dim)
+    dtype = data.draw(st.sampled_from(FORMATS), label="KV format")
+    cache = filled_cache(80, page_size, kv_heads=kv_heads, dim=dim, dtype=dtype)
     shared = list(range(1, data.draw(st.integers(0, 3), label="shared pages") + 1))
     sequences, rows = [], 0
     for index in range(data.draw(st.integers(1, 12), label="sequences")):
@@ -104,14 +113,14 @@ def test_any_step_gives_a_row_the_bits_that_it_has_alone(data):
         sequences.append(SequenceRows(rows, count, first, pages))
         rows += count
     q = queries(rows, heads=heads, dim=dim)
-    together = attend(CpuAttention(heads, kv_heads), q, cache, sequences)
-    apart = attend(CpuAttention(heads, kv_heads, shared=False), q, cache, sequences)
+    together = attend(CpuAttention(), q, cache, sequences)
+    apart = attend(CpuAttention(shared=False), q, cache, sequences)
     assert torch.equal(together, apart)
     for sequence in sequences:
         for i in range(sequence.count):
             row = sequence.first_row + i
             one = SequenceRows(0, 1, sequence.first_position + i, sequence.pages)
-            alone = attend(CpuAttention(heads, kv_heads), q[row : row + 1], cache, [one])
+            alone = attend(CpuAttention(), q[row : row + 1], cache, [one])
             assert torch.equal(alone[0], together[row]), (row, sequence)
 
 
@@ -123,7 +132,7 @@ def test_bits_do_not_depend_on_the_number_of_threads():
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            results.append(attend(CpuAttention(9, 3), q, cache, sequences))
+            results.append(attend(CpuAttention(), q, cache, sequences))
     finally:
         torch.set_num_threads(threads)
     assert all(torch.equal(results[0], other) for other in results[1:])
@@ -136,13 +145,11 @@ def test_a_row_has_the_same_bits_alone_and_in_company_whoever_shares_its_pages()
     strangers = [SequenceRows(1 + i, 1, 8 * page_size + 7 * i % 64, [*prefix, 20 + i]) for i in range(15)]
     me = SequenceRows(0, 1, 8 * page_size + 5, [*prefix, 19])
     q = queries(32, heads=heads, dim=dim)
-    alone = attend(CpuAttention(heads, kv_heads), q[:16], cache, [me])[0]
+    alone = attend(CpuAttention(), q[:16], cache, [me])[0]
     for n in range(16):
         company = [me, *strangers[:n]]
-        assert torch.equal(alone, attend(CpuAttention(heads, kv_heads), q, cache, company)[0]), f"with {n} strangers"
-        assert torch.equal(alone, attend(CpuAttention(heads, kv_heads, shared=False), q, cache, company)[0]), (
-            f"beside {n} strangers"
-        )
+        assert torch.equal(alone, attend(CpuAttention(), q, cache, company)[0]), f"with {n} strangers"
+        assert torch.equal(alone, attend(CpuAttention(shared=False), q, cache, company)[0]), f"beside {n} strangers"
 
 
 def test_a_prompt_has_the_same_bits_whole_and_in_chunks():
@@ -150,12 +157,12 @@ def test_a_prompt_has_the_same_bits_whole_and_in_chunks():
     cache = filled_cache(20, page_size, kv_heads=kv_heads, dim=dim)
     pages = list(range(1, 11))
     q = queries(160, heads=heads, dim=dim)
-    whole = attend(CpuAttention(heads, kv_heads), q, cache, [SequenceRows(0, 150, 0, pages)])[:150]
+    whole = attend(CpuAttention(), q, cache, [SequenceRows(0, 150, 0, pages)])[:150]
     for cuts in ([0, 1, 2, 5, 150], [0, 64, 128, 150], [0, 149, 150]):
         for start, end in itertools.pairwise(cuts):
             part = torch.zeros_like(q)
             part[: end - start] = q[start:end]
-            got = attend(CpuAttention(heads, kv_heads), part, cache, [SequenceRows(0, end - start, start, pages)])
+            got = attend(CpuAttention(), part, cache, [SequenceRows(0, end - start, start, pages)])
             assert torch.equal(got[: end - start], whole[start:end]), (start, end)
 
 
@@ -163,20 +170,20 @@ def test_what_a_page_holds_behind_the_mask_does_not_matter():
     cache = filled_cache(4, 16)
     q = queries(16)
     sequences = [SequenceRows(0, 1, 4, [2])]
-    before = attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences)[0]
+    before = attend(CpuAttention(), q, cache, sequences)[0]
     cache.k[0][2, :, :, 5:] = 1e30
     cache.v[0][2, :, 5:] = -1e30
-    assert torch.equal(before, attend(CpuAttention(HEADS, KV_HEADS), q, cache, sequences)[0])
+    assert torch.equal(before, attend(CpuAttention(), q, cache, sequences)[0])
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_what_is_not_finite_stays_with_the_sequence_that_holds_it(bad):
     cache, q = filled_cache(4, 16), queries(16)
     healthy = SequenceRows(0, 1, 4, [3])
-    before = attend(CpuAttention(HEADS, KV_HEADS), q, cache, [healthy])[0]
+    before = attend(CpuAttention(), q, cache, [healthy])[0]
     cache.k[0][1] = cache.v[0][1] = bad
     for sick in (SequenceRows(1, 1, 20, [1, 2]), SequenceRows(1, 1, 20, [2, 1]), SequenceRows(1, 1, 3, [1])):
-        got = attend(CpuAttention(HEADS, KV_HEADS), q, cache, [healthy, sick])
+        got = attend(CpuAttention(), q, cache, [healthy, sick])
         assert torch.equal(got[0], before)
         assert not torch.isfinite(got[1]).all()
         assert torch.isfinite(got[2:]).all()
@@ -194,3 +201,27 @@ def test_written_tokens_are_read_back_from_copied_pages_and_cleared_pages_are_ze
     cache.clear_page(1)
     cache.clear_page(2)
     assert all(t[1:3].abs().sum() == 0 for t in (*cache.k, *cache.v))
+
+
+def test_keys_and_values_in_bytes_are_near_what_was_written():
+    x = (
+        torch.randn(50, KV_HEADS, DIM, generator=torch.Generator().manual_seed(3))
+        * 10 ** torch.arange(50)[:, None, None]
+    )
+    x[7] = 0.0
+    cache = KVCache(1, 2, KV_HEADS, 64, DIM, dtype=torch.int8)
+    held = cache.as_held(x)
+    assert ((held - x).abs() <= x.abs().amax(-1, keepdim=True) / 254 * 1.001).all()
+    assert not held[7].any()
+    assert KVCache.page_bytes(30, 3, 64, 64, torch.int8) < 0.27 * KVCache.page_bytes(30, 3, 64, 64, torch.float32)
+
+
+def test_a_copied_page_of_bytes_holds_the_same_and_nothing_behind_it():
+    cache = KVCache(1, 4, KV_HEADS, 8, DIM, dtype=torch.int8)
+    x = torch.randn(8, KV_HEADS, DIM, generator=torch.Generator().manual_seed(3))
+    cache.write(0, torch.arange(8) + 8, x, 2 * x)
+    cache.write(0, torch.arange(8) + 16, 3 * x, 4 * x)
+    cache.copy_page(1, 2, 5)
+    for held in (cache.k[0].transpose(2, 3), cache.v[0], cache.k_scale[0], cache.v_scale[0]):
+        assert torch.equal(held[2, :, :5], held[1, :, :5])
+        assert not held[2, :, 5:].any()

@@ -145,8 +145,7 @@ def paged_run() -> Callable[..., PagedRun]:
         model: Path | Transformer, sequences: int = 1, attention: Attention | None = None, length: int = 64
     ) -> PagedRun:
         transformer = model if isinstance(model, Transformer) else load_model(str(model)).transformer
-        config = transformer.config
-        return PagedRun(transformer, sequences, attention or CpuAttention(config.heads, config.kv_heads), length)
+        return PagedRun(transformer, sequences, attention or CpuAttention(), length)
 
     return make
 

@@ -1,0 +1,177 @@
+"""The innermost loops of attention, written in vectors: what a compiler does not find by itself.
+
+Compiled loops call these like functions. Arrays are contiguous float32 of any shape, and places are flat indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+WIDTH = 8
+"""Elements of a vector: a register of AVX2; two of a processor with narrower ones."""
+
+COLUMNS = 2 * WIDTH
+"""Columns that a panel works on at once."""
+
+BLOCK = 64
+"""Scores that become exponentials at once."""
+
+LOWEST = -1e30
+"""A score below all others, and finite, so that differences are."""
+
+_FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
+_INTS = ir.VectorType(ir.IntType(32), WIDTH)
+_BOUNDARY = 4  # bytes
+
+
+def make_panel(rows: int, *, fresh: bool) -> Any:
+    """A function `panel(c, c_at, c_stride, a, a_at, a_stride, b, b_at, b_stride, depth)` of a few rows of C += A B:
+
+    C[r, n] += sum over k of A[r, k] B[k, n], for r < `rows`, n < COLUMNS, k < `depth`, in ascending k; with `fresh`
+    it starts from zeros. A matrix begins at `at`, and its rows are `stride` elements apart. Six rows fill the sixteen
+    registers of AVX2: sums, a row of B and one element of A.
+
+    Rows differ in their A alone, and each element of C has an accumulator of its own: the bits of a row are the same
+    whatever rows come with it.
+    """
+
+    @intrinsic
+    def panel(
+        typing_context: Any,
+        c: Any, c_at: Any, c_stride: Any,
+        a: Any, a_at: Any, a_stride: Any,
+        b: Any, b_at: Any, b_stride: Any,
+        depth: Any,
+    ) -> Any:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def rows_of(which: int) -> list[Any]:
+                first, stride = _place(context, builder, signature, args, which), args[which + 2]
+                return [builder.gep(first, [builder.mul(stride, stride.type(row))]) for row in range(rows)]
+
+            of_c, of_a = rows_of(0), rows_of(3)
+            first_of_b = _place(context, builder, signature, args, 6)
+            places = [place for row in of_c for place in _vectors_at(builder, row, 2)]
+            start = [ir.Constant(_FLOATS, None) if fresh else builder.load(place, align=_BOUNDARY) for place in places]
+            sums = [cgutils.alloca_once_value(builder, value) for value in start]  # which become registers
+            with cgutils.for_range(builder, args[9]) as loop:
+                line = builder.gep(first_of_b, [builder.mul(loop.index, args[8])])
+                halves = [builder.load(place, align=_BOUNDARY) for place in _vectors_at(builder, line, 2)]
+                for row, begin in enumerate(of_a):
+                    factor = _everywhere(builder, builder.load(builder.gep(begin, [loop.index])))
+                    for half, values in enumerate(halves):
+                        total = sums[2 * row + half]
+                        builder.store(_multiply_add(context, builder, factor, values, builder.load(total)), total)
+            for place, total in zip(places, sums, strict=True):
+                builder.store(builder.load(total), place, align=_BOUNDARY)
+            return context.get_dummy_value()
+
+        return types.void(c, *[types.intp] * 2, a, *[types.intp] * 2, b, *[types.intp] * 2, types.intp), generate
+
+    return panel
+
+
+@intrinsic
+def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, row: Any) -> Any:
+    """`exponentials(s, at, seen, highest, row)`: turn the first `seen` of BLOCK scores from s[at] on into exp(s - max)
+    and the others into 0, where max is the largest of them and of highest[row], which it becomes. Returns their sum.
+
+    exp(x) = 2^n e^y with n = round(x / ln 2): e^y by the polynomial of Cephes' expf, 2^n by its exponent bits. Adding
+    1.5 * 2^23 to a float rounds it and leaves the whole number in its low bits. NaN stays NaN.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def constant(value: float) -> Any:
+            return ir.Constant(_FLOATS, [value] * WIDTH)
+
+        def larger(x: Any, y: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+
+        places = _vectors_at(builder, _place(context, builder, signature, args, 0), BLOCK // WIDTH)
+        count = _everywhere(builder, builder.trunc(args[2], ir.IntType(32)))
+        is_seen = [
+            builder.icmp_signed("<", ir.Constant(_INTS, list(range(first, first + WIDTH))), count)
+            for first in range(0, BLOCK, WIDTH)
+        ]
+        scores = [
+            builder.select(seen, builder.load(place, align=_BOUNDARY), constant(LOWEST))
+            for seen, place in zip(is_seen, places, strict=True)
+        ]
+        of_row = _place(context, builder, signature, args, 3)
+        most = larger(_reduce(builder, scores, larger), builder.load(of_row))
+        builder.store(most, of_row)
+        shift = _everywhere(builder, most)
+
+        def exp(score: Any) -> Any:
+            x = builder.fsub(score, shift)
+            x = builder.select(builder.fcmp_ordered("<", x, constant(-87.0)), constant(-87.0), x)
+            rounded = _multiply_add(context, builder, x, constant(1.44269504), constant(12582912.0))
+            n = builder.fsub(rounded, constant(12582912.0))
+            y = _multiply_add(context, builder, n, constant(-0.693359375), x)
+            y = _multiply_add(context, builder, n, constant(2.12194440e-4), y)
+            z = constant(1.9875691500e-4)
+            for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
+                z = _multiply_add(context, builder, z, y, constant(coefficient))
+            z = builder.fadd(_multiply_add(context, builder, builder.fmul(z, y), y, y), constant(1.0))
+            exponent = builder.shl(builder.bitcast(rounded, _INTS), ir.Constant(_INTS, [23] * WIDTH))
+            power = builder.add(exponent, ir.Constant(_INTS, [127 << 23] * WIDTH))
+            return builder.fmul(z, builder.bitcast(power, _FLOATS))
+
+        values = [builder.select(seen, exp(score), constant(0.0)) for seen, score in zip(is_seen, scores, strict=True)]
+        for place, value in zip(places, values, strict=True):
+            builder.store(value, place, align=_BOUNDARY)
+        return _reduce(builder, values, builder.fadd)
+
+    return types.float32(s, types.intp, types.intp, highest, types.intp), generate
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
+    """Pointer to element args[which + 1] of the array args[which]."""
+    array = context.make_array(signature.args[which])(context, builder, args[which])
+    return builder.gep(array.data, [args[which + 1]])
+
+
+def _vectors_at(builder: Any, pointer: Any, count: int) -> list[Any]:
+    """Pointers to `count` vectors, one after the other."""
+    first = builder.bitcast(pointer, _FLOATS.as_pointer())
+    return [builder.gep(first, [ir.IntType(64)(at)]) for at in range(count)]
+
+
+def _everywhere(builder: Any, value: Any) -> Any:
+    """A vector of one value."""
+    kind = ir.VectorType(value.type, WIDTH)
+    single = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
+    return builder.shuffle_vector(single, single, ir.Constant(_INTS, None))
+
+
+def _reduce(builder: Any, vectors: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """One number of all elements: vectors are combined pairwise, then the halves of the last one."""
+    while len(vectors) > 1:
+        half = len(vectors) // 2
+        vectors = [combine(x, y) for x, y in zip(vectors[:half], vectors[half:], strict=True)]
+    (vector,) = vectors
+    width = WIDTH
+    while width > 1:
+        width //= 2
+        low, high = (
+            builder.shuffle_vector(
+                vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(first, first + width)))
+            )
+            for first in (0, width)
+        )
+        vector = combine(low, high)
+    return builder.extract_element(vector, ir.IntType(32)(0))
+
+
+def _multiply_add(context: Any, builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """x * y + z, rounded once where the processor can, which it then does everywhere."""
+    triple, _, features = context.codegen().magic_tuple()
+    if "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64")):
+        kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f32"), [x, y, z])
+    return builder.fadd(builder.fmul(x, y), z)
