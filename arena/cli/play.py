@@ -67,7 +67,7 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
     help="Opening of every game, such as 'Petrov, Italian', or of janggi the setups of both sides, such as "
     "masangsangma-sangmamasang.",
 )
-@click.option("--max-plies", type=int, metavar="N", help="A game this long is a draw.  [default: 200]")
+@click.option("--max-plies", type=int, metavar="N", help="A game this long ends: a draw, or by points.  [default: 200]")
 @click.option("--seed", type=int, help="Makes the run repeatable.  [default: drawn at random, and printed]")
 @click.option("--temperature", type=float, help="Of llm agents whose spec has none.  [default: 1.0]")
 @click.option("--legality", metavar="POLICY", help="constrained, retry:N or free, likewise.  [default: constrained]")
