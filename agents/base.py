@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from games.base import Position, Side
+from inference.types import Decision, Option
 
 
 class Failure(StrEnum):
@@ -140,7 +141,8 @@ class MoveRequest:
 class MoveReply:
     """What an agent answers: a canonical legal `move`, or None with the last attempt's `failure`, or it `resigns`.
 
-    `policy` is the legality policy it was chosen under; `probability` is the model's, where there is one.
+    `policy` is the legality policy it was chosen under; `probability` is the model's, where there is one, and
+    `decisions` are those that led to the move, each with its likeliest alternatives.
     """
 
     move: str | None
@@ -148,6 +150,7 @@ class MoveReply:
     policy: str
     probability: float | None = None
     resigns: bool = False
+    decisions: tuple[Decision, ...] = ()
 
     @classmethod
     def of(cls, move: str, policy: str = "custom") -> MoveReply:
@@ -174,8 +177,9 @@ class MoveReply:
             if not isinstance(attempt, Attempt):
                 raise ValueError(f"attempts hold {type(attempt).__name__}, not Attempt")
             attempt.check()
-        if self.probability is not None and not (_is_number(self.probability) and 0 <= self.probability <= 1 + 1e-6):
+        if self.probability is not None and not _is_probability(self.probability):
             raise ValueError(f"probability is {self.probability!r}, not a number from 0 to 1")
+        _check_decisions(self.decisions)
         if type(self.resigns) is not bool:
             raise ValueError(f"resigns is {self.resigns!r}, not a bool")
         if self.resigns and self.move is not None:
@@ -226,6 +230,35 @@ class Agent(ABC):
 
     async def close(self) -> None:  # noqa: B027
         """Release what `start` took. Called once, on every way out."""
+
+
+MAX_DECISIONS, MAX_OPTIONS = 100, 20
+"""How many decisions a reply may tell of, and how many options of each."""
+
+
+def _check_decisions(decisions: object) -> None:
+    """Raises ValueError naming what cannot be."""
+    if not isinstance(decisions, tuple) or len(decisions) > MAX_DECISIONS:
+        raise ValueError(f"decisions are {type(decisions).__name__}, not a tuple of at most {MAX_DECISIONS}")
+    for decision in decisions:
+        if not isinstance(decision, Decision):
+            raise ValueError(f"decisions hold {type(decision).__name__}, not Decision")
+        options = decision.options
+        if not isinstance(options, tuple) or not 1 <= len(options) <= MAX_OPTIONS:
+            raise ValueError(f"a decision's options are not a tuple of 1 to {MAX_OPTIONS}")
+        for option in options:
+            if (
+                not isinstance(option, Option)
+                or type(option.text) is not str
+                or not _is_probability(option.probability)
+            ):
+                raise ValueError(f"a decision has {option!r} as an option, not an Option of text and probability")
+        if not (type(decision.taken) is int and 0 <= decision.taken < len(options)):
+            raise ValueError(f"a decision took option {decision.taken!r} of {len(options)}")
+
+
+def _is_probability(value: object) -> bool:
+    return isinstance(value, int | float) and _is_number(value) and 0 <= value <= 1 + 1e-6
 
 
 def _is_number(value: object) -> bool:

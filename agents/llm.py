@@ -19,7 +19,7 @@ from agents.seeds import derive_seed
 from games import get_game
 from games.base import Position
 from inference.errors import InferenceError, RequestTimeoutError
-from inference.types import ChoiceReply, Prompt, Reply, SamplingParams, ScoreReply, Timing, Usage
+from inference.types import ChoiceReply, Decision, Prompt, Reply, SamplingParams, ScoreReply, Timing, Usage
 
 
 class ChoiceEngine(Protocol):
@@ -146,7 +146,13 @@ class LLMAgent(Agent):
         except _OutOfTimeError as error:
             return MoveReply(None, (Attempt("", Failure.TIMEOUT, str(error), seed),), policy)
         attempt = Attempt(picked.text, seed=seed, accounting=picked.accounting)
-        return MoveReply(self.offered(request.position)[picked.index], (attempt,), policy, picked.probability)
+        return MoveReply(
+            self.offered(request.position)[picked.index],
+            (attempt,),
+            policy,
+            picked.probability,
+            decisions=picked.decisions,
+        )
 
     async def _by_walk(self, position: Position, seed: int, clock: _Clock) -> _Picked:
         with self._engine_for(clock) as timeout_s:
@@ -158,7 +164,8 @@ class LLMAgent(Agent):
                 terminator=self._template(position).terminator,
                 timeout_s=timeout_s,
             )
-        return _Picked(reply.index, reply.text, reply.probability, accounting(reply.usage, reply.timing))
+        cost = accounting(reply.usage, reply.timing)
+        return _Picked(reply.index, reply.text, reply.probability, reply.decisions, cost)
 
     async def _by_score(self, position: Position, seed: int, clock: _Clock) -> _Picked:
         choices = self.choices(position)
@@ -166,8 +173,11 @@ class LLMAgent(Agent):
             reply = await self._engine.score(
                 self.prompt(position), choices, terminator=self._template(position).terminator, timeout_s=timeout_s
             )
-        index, probability = draw(reply.logprobs, self.settings.temperature, seed)
-        return _Picked(index, choices[index], probability, accounting(reply.usage, reply.timing))
+        probabilities = tempered(reply.logprobs, self.settings.temperature or 1.0)
+        index = draw(probabilities, self.settings.temperature, seed)
+        decision = Decision.among(probabilities, index, choices.__getitem__)
+        cost = accounting(reply.usage, reply.timing)
+        return _Picked(index, choices[index], probabilities[index], (decision,), cost)
 
     async def _in_free_text(self, request: MoveRequest, clock: _Clock) -> MoveReply:
         policy = str(self.settings.legality)
@@ -210,6 +220,7 @@ class _Picked:
     index: int
     text: str
     probability: float
+    decisions: tuple[Decision, ...]
     accounting: Accounting
 
 
@@ -235,19 +246,21 @@ class _Clock:
         return left is not None and left < 0.05
 
 
-def draw(logprobs: Sequence[float], temperature: float, seed: int) -> tuple[int, float]:
-    """Draw an index by softmax(logprobs / temperature): the index and its probability, a function of `seed`.
+def tempered(logprobs: Sequence[float], temperature: float) -> list[float]:
+    """softmax(logprobs / temperature)."""
+    best = max(logprobs)
+    weights = [math.exp((value - best) / temperature) for value in logprobs]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
 
-    Temperature 0 takes the best (the first of equals) with probability 1.
-    """
-    best = max(range(len(logprobs)), key=logprobs.__getitem__)
+
+def draw(probabilities: Sequence[float], temperature: float, seed: int) -> int:
+    """Draw an index by these probabilities, a function of `seed`; temperature 0 takes the best, the first of equals."""
     if temperature == 0:
-        return best, 1.0
-    weights = [math.exp((value - logprobs[best]) / temperature) for value in logprobs]
-    cumulated = list(accumulate(weights))
+        return max(range(len(probabilities)), key=probabilities.__getitem__)
+    cumulated = list(accumulate(probabilities))
     uniform = (derive_seed(seed, "draw") >> 10) / 2**53  # 53 random bits: below 1 after rounding, too
-    index = bisect_right(cumulated, uniform * cumulated[-1])
-    return index, weights[index] / cumulated[-1]
+    return bisect_right(cumulated, uniform * cumulated[-1])
 
 
 def accounting(usage: Usage, timing: Timing) -> Accounting:

@@ -24,6 +24,7 @@ from agents.kind import (
 from agents.llm import LLMAgent
 from agents.llm_settings import DEFAULT_PROMPT, Legality, LLMSettings
 from agents.mqtt.kind import MQTT
+from agents.prompt_files import PromptLibrary
 from agents.prompts import PromptTemplate
 from agents.random import RandomAgent
 from agents.suggest import unknown
@@ -140,9 +141,15 @@ def _prompt_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, 
 
 
 def _template(spec: AgentSpec, game: str, context: BuildContext) -> PromptTemplate:
-    told = _prompt_in_force(spec, context.defaults)
-    template = context.prompts.load(told.pop("prompt"), game)
-    return template.customised(**told)
+    return recorded_template(_prompt_in_force(spec, context.defaults), game, context.prompts)
+
+
+def recorded_template(settings: Mapping[str, Any], game: str, prompts: PromptLibrary) -> PromptTemplate:
+    """The prompt template for `game` of an `llm` agent with these settings, as a spec has them or a record. Raises
+    PromptError."""
+    own = {key: settings[key] for key in _PROMPT_KEYS if key in settings}
+    template = prompts.load(str(own.pop("prompt", DEFAULT_PROMPT)), game)
+    return template.customised(**own)
 
 
 def _build_llm(spec: AgentSpec, name: str, context: BuildContext) -> Agent:

@@ -62,3 +62,10 @@ class TimeControl:
         """Wall seconds after which an agent that has not answered has lost; `queues` says whether it may be in line."""
         own = (left_ms + FLAG_MARGIN_MS) / 1000
         return own + QUEUE_PATIENCE_S if queues and self.charge == "compute" else own
+
+
+def clock_text(ms: float) -> str:
+    """What a clock shows: minutes and seconds left; tenths in the last twenty seconds."""
+    tenths = max(0, int(ms // 100))
+    minutes, seconds = divmod(tenths // 10, 60)
+    return f"{minutes}:{seconds:02}" + (f".{tenths % 10}" if tenths < 200 else "")

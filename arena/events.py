@@ -15,6 +15,9 @@ MAX_TEXT = 65_536
 Foreign = Annotated[str, AfterValidator(lambda text: storable(shortened(text, MAX_TEXT)))]
 """Text that came from an agent."""
 
+Beginning = Annotated[str, AfterValidator(lambda text: storable(shortened(text, 100)))]
+"""What an answer could have begun with: a move, and so of a few characters."""
+
 
 def now() -> datetime:
     """Wall-clock time, in UTC."""
@@ -42,6 +45,16 @@ class AttemptRecord(BaseModel):
     forwarded_tokens: int = 0
     generated_tokens: int = 0
     total_ms: float = 0.0
+
+
+class DecisionRecord(BaseModel):
+    """A decision on the way to a move, as recorded: the likeliest options, each a text and its probability, best first,
+    and the index of the one taken."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    options: tuple[tuple[Beginning, float], ...]
+    taken: int
 
 
 class GameStarted(Event):
@@ -83,6 +96,7 @@ class MovePlayed(Event):
     total_ms: float = 0.0  # wall time of choose_move, as the match saw it
     batch_size: int = 0
     probability: float | None = None
+    decisions: tuple[DecisionRecord, ...] = ()
     clock_ms: float | None = None
 
 

@@ -47,9 +47,9 @@ def writer(form: str, look: Look) -> Callable[[GameDetail], bytes]:
 
 def _shown(form: str, detail: GameDetail, look: Look) -> bytes:
     """The game as one of the formats for people. Raises UsageError, StoreError."""
-    from arena.replay.viewmodel import replay_of
+    from arena.replay.prompts import recorded_replay
 
-    replay = replay_of(detail)
+    replay = recorded_replay(detail)
     match form:
         case "text":
             from arena.replay.text import replay_text

@@ -12,11 +12,12 @@ from agents.seeds import derive_seed
 from arena.bus import EventBus
 from arena.clocks import TimeControl
 from arena.endings import PLY_LIMIT, Ending, Fault, by_fault, by_resignation, natural_ending
-from arena.events import AttemptFailed, AttemptRecord, GameEnded, GameStarted, MovePlayed
+from arena.events import AttemptFailed, AttemptRecord, DecisionRecord, GameEnded, GameStarted, MovePlayed
 from arena.store.records import OPENING, StoredGame
 from arena.turn import Failed, Played, Resigned, take_turn
 from games import get_game
 from games.base import Position, Side
+from inference.types import Decision
 
 
 class Watch(Protocol):
@@ -187,8 +188,15 @@ def move_played(
         total_ms=turn.total_ms,
         batch_size=cost.batch_size,
         probability=reply.probability,
+        decisions=tuple(map(decision_record, reply.decisions)),
         clock_ms=turn.clock_ms,
     )
+
+
+def decision_record(decision: Decision) -> DecisionRecord:
+    """The decision as the record keeps it."""
+    options = tuple((option.text, float(f"{option.probability:.3g}")) for option in decision.options)
+    return DecisionRecord(options=options, taken=decision.taken)
 
 
 def attempt_record(attempt: Attempt) -> AttemptRecord:

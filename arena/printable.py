@@ -1,4 +1,4 @@
-"""Foreign text on its way to a terminal or the record."""
+"""Text for people: what others wrote on its way to a terminal or the record, and a few figures in words."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def shortened(text: str, most: int) -> str:
 def storable(text: str) -> str:
     """`text` with what no database takes written as an escape: half a surrogate pair, and the null character."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def percent(share: float) -> str:
+    """A share of 0 to 1: `12.6%`; one that is there at all is not 0: `<0.1%`."""
+    return f"{share:.1%}" if share == 0 or share >= 0.0005 else "<0.1%"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.base import Agent, MoveRequest, PlayerLeft, UnusableAgentError
+from agents.base import Agent, MoveRequest, PlayerLeft
 from agents.kind import AgentSpec, AgentSpecError, BuildContext
 from agents.llm import LLMAgent
 from agents.mqtt.broker import Broker
@@ -18,6 +17,7 @@ from agents.seeds import derive_seed
 from arena.config import RunConfig
 from arena.engines import Engines
 from arena.errors import ArenaError, UsageError
+from arena.one_agent import running
 from arena.resources import data_path
 from arena.turn import Failed, Played, Resigned, take_turn
 from games.base import Position
@@ -70,9 +70,7 @@ async def try_agent(
         raise UsageError(str(error)) from error
     if get_kind(spec.kind).asks_model:
         settings = {"model": config.engine.model, **settings}
-    try:
-        await asyncio.to_thread(engines.start)
-        await agent.start()
+    async with running(agent, engines, spec.text):
         settings = {**settings, **agent.facts}
         request = MoveRequest(
             position=position,
@@ -81,17 +79,11 @@ async def try_agent(
             seed=derive_seed(config.seed, len(position.moves) + 1),
             deadline_s=config.move_timeout,
         )
-        turn = await take_turn(agent, agent.name, request, config.move_timeout)
-        return Tryout(settings, _prompt(agent, position), turn, await _likeliest(agent, position, top), engines.model)
-    except UnusableAgentError as error:
-        raise UsageError(f"{spec.text}: {error}") from error
-    except PlayerLeft as error:
-        raise ArenaError(str(error)) from error
-    finally:
         try:
-            await agent.close()
-        finally:
-            engines.close()
+            turn = await take_turn(agent, agent.name, request, config.move_timeout)
+        except PlayerLeft as error:
+            raise ArenaError(str(error)) from error
+        return Tryout(settings, _prompt(agent, position), turn, await _likeliest(agent, position, top), engines.model)
 
 
 def _prompt(agent: Agent, position: Position) -> tuple[Message, ...] | Text | None:

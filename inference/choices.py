@@ -11,7 +11,7 @@ decided. A choice that is a strict prefix of another ends with the terminator, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,6 +67,14 @@ def forced_run(node: TrieNode) -> tuple[list[int], TrieNode]:
         token, node = next(iter(node.children.items()))
         tokens.append(token)
     return tokens, node
+
+
+def leaves(node: TrieNode) -> Iterator[int]:
+    """The choices that can still be reached from `node`."""
+    if node.choice is not None:
+        yield node.choice
+    for child in node.children.values():
+        yield from leaves(child)
 
 
 class Targets(NamedTuple):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from inference.choices import ChoiceTrie, Targets, TreeRow, TrieNode, decisions, forced_run, inner_nodes
+from inference.choices import ChoiceTrie, Targets, TreeRow, TrieNode, decisions, forced_run, inner_nodes, leaves
 from inference.sampler import draw, log_probabilities, sample, softmax, uniform
-from inference.types import ChoiceReply, FinishReason, Reply, SamplingParams, Timing, Usage
+from inference.types import ChoiceReply, Decision, FinishReason, Reply, SamplingParams, Timing, Usage
 
 
 class Verdict(NamedTuple):
@@ -135,6 +136,14 @@ class GenerateDecider(Decider):
         )
 
 
+class _Branching(NamedTuple):
+    """A branching node that the walk has passed: the probabilities of its children, and which of them it took."""
+
+    node: TrieNode
+    probabilities: list[float]
+    taken: int
+
+
 class ChoiceDecider(Decider):
     """Walks the trie of the choices from the root to a leaf.
 
@@ -161,7 +170,12 @@ class ChoiceDecider(Decider):
         self.max_new_tokens = trie.depth
         self.node: TrieNode = trie.root
         self.path: list[int] = []
-        self.probability = 1.0
+        self.passed: list[_Branching] = []
+
+    @property
+    def probability(self) -> float:
+        """Of the path so far."""
+        return math.prod(probabilities[taken] for _, probabilities, taken in self.passed)
 
     @property
     def generated(self) -> int:
@@ -202,7 +216,7 @@ class ChoiceDecider(Decider):
                 chosen = int(probabilities.argmax())
             else:
                 chosen = draw(probabilities, uniform(self.seed, len(self.path)))
-            self.probability *= float(probabilities[chosen])
+            self.passed.append(_Branching(self.node, probabilities.tolist(), chosen))
         self.path.append(ids[chosen])
         self.node = self.node.children[ids[chosen]]
         if not self.jump_forward:
@@ -226,7 +240,20 @@ class ChoiceDecider(Decider):
             timing=timing,
             index=self.node.choice,
             probability=self.probability,
+            decisions=tuple(map(self._decision, self.passed)),
         )
+
+    def _decision(self, passed: _Branching) -> Decision:
+        children = list(passed.node.children.values())
+        return Decision.among(passed.probabilities, passed.taken, lambda way: self._beginning(children[way]))
+
+    def _beginning(self, node: TrieNode) -> str:
+        """What all choices below `node` begin with."""
+        reached = [self.choices[choice] for choice in leaves(node)]
+        if len(reached) == 1:
+            return reached[0]
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(min(reached), max(reached), strict=False))
+        return "".join(character for character, _ in shared) + "…"
 
 
 class ScoreDecider(Decider):

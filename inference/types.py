@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -122,12 +122,42 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """A way an answer could go on: what it would begin with, from its first character on (`e2…`, where more follows;
+    `e2e4`, where it is whole), and the probability of going that way."""
+
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A point where an answer could go several ways: the likeliest of them, best first, as far as they are kept, and
+    the index of the one `taken`, which is always among them."""
+
+    options: tuple[Option, ...]
+    taken: int
+
+    @classmethod
+    def among(
+        cls, probabilities: Sequence[float], taken: int, text: Callable[[int], str], *, keep: int = 5
+    ) -> Decision:
+        """The decision for number `taken` of ways with these probabilities; `text` gives what the answer would begin
+        with. Of more than `keep` ways the likeliest are kept, and the one taken."""
+        ranked = sorted(range(len(probabilities)), key=lambda way: -probabilities[way])
+        kept = ranked[:keep] if taken in ranked[:keep] else [*ranked[: keep - 1], taken]
+        return cls(tuple(Option(text(way), probabilities[way]) for way in kept), kept.index(taken))
+
+
+@dataclass(frozen=True, slots=True)
 class ChoiceReply(Reply):
     """The answer to `choose`: `text` is the choice, at `index` of the list asked; `probability` is the product of
-    the renormalised probabilities along its path at the temperature asked (1 at temperature 0 is the best child)."""
+    the renormalised probabilities along its path at the temperature asked (at temperature 0: the model's own).
+    `decisions` are the branching nodes on that path, with the alternatives there."""
 
     index: int = -1
     probability: float = 1.0
+    decisions: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,24 @@ import re
 from dataclasses import asdict
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from agents.base import Accounting, Attempt, Clock, Failure, MoveReply, MoveRequest
+from agents.base import MAX_DECISIONS, MAX_OPTIONS, Accounting, Attempt, Clock, Failure, MoveReply, MoveRequest
 from agents.mqtt.broker import Broker
 from agents.mqtt.codec import Payload
 from games import get_game
 from games.base import Position
+from inference.types import Decision, Option
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MAX_TEXT = 16_384
 """Characters of what an agent said that travel; the record keeps a beginning as well."""
+MAX_OPTION_TEXT = 200
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Milliseconds = Annotated[float, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, le=1 + 1e-6)]
+OptionText = Annotated[str, Field(max_length=MAX_OPTION_TEXT)]
 
 
 def check_name(name: str) -> None:
@@ -144,14 +148,36 @@ class Try(BaseModel):
         return Attempt(self.text, self.failure, self.detail, self.seed, Accounting(**self.costs.model_dump()))
 
 
+class Weighed(Payload):
+    """The fields of `inference.types.Decision`; an option is its text and its probability."""
+
+    options: tuple[tuple[OptionText, Probability], ...] = Field(min_length=1, max_length=MAX_OPTIONS)
+    taken: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.taken >= len(self.options):
+            raise ValueError(f"option {self.taken} of {len(self.options)} cannot be taken")
+        return self
+
+    @classmethod
+    def of(cls, decision: Decision) -> Self:
+        options = tuple((_encodable(option.text)[:MAX_OPTION_TEXT], option.probability) for option in decision.options)
+        return cls(options=options, taken=decision.taken)
+
+    def decision(self) -> Decision:
+        return Decision(tuple(Option(text, share) for text, share in self.options), self.taken)
+
+
 class Answer(Payload):
     """The fields of `agents.base.MoveReply`, or an `error` with what it was: the agent's own or its machine's."""
 
     move: str | None = Field(default=None, max_length=100)
     attempts: tuple[Try, ...] = Field(default=(), max_length=100)
     policy: Line = ""
-    probability: float | None = Field(default=None, ge=0, le=1 + 1e-6)
+    probability: Probability | None = None
     resigns: bool = False
+    decisions: tuple[Weighed, ...] = Field(default=(), max_length=MAX_DECISIONS)
     error: Literal["crash", "infrastructure"] | None = None
     detail: str = Field(default="", max_length=MAX_TEXT)
 
@@ -165,6 +191,7 @@ class Answer(Payload):
             policy=reply.policy,
             probability=reply.probability,
             resigns=reply.resigns,
+            decisions=tuple(map(Weighed.of, reply.decisions)),
         )
 
     @classmethod
@@ -173,7 +200,8 @@ class Answer(Payload):
 
     def reply(self) -> MoveReply:
         attempts = tuple(each.attempt() for each in self.attempts)
-        return MoveReply(self.move, attempts, self.policy, self.probability, self.resigns)
+        decisions = tuple(each.decision() for each in self.decisions)
+        return MoveReply(self.move, attempts, self.policy, self.probability, self.resigns, decisions)
 
 
 def _encodable(text: str) -> str:

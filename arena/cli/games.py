@@ -8,6 +8,7 @@ import click
 
 from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, json_option
+from arena.game_line import HEADINGS, NUMBERS, game_cells
 
 if TYPE_CHECKING:
     from arena.store.queries import GameLine
@@ -49,38 +50,13 @@ def command(
         click.echo("No recorded game matches.")
 
 
-def how_it_ended(game: GameLine) -> str:
-    """Termination, or how far the game is; with what sets it apart from the others."""
-    if game.status != "finished":
-        return game.status
-    notes = ["void"] * game.void + [f"same as {game.duplicate_of}"] * (game.duplicate_of is not None)
-    return f"{game.termination}" + (f" ({', '.join(notes)})" if notes else "")
-
-
 def _print_table(games: list[GameLine]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from arena.printable import printable
-
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("game", justify="right")
-    for heading in ("run", "rules", "white", "black", "result"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("plies", justify="right")
-    table.add_column("ended by", overflow="fold")
-    table.add_column("started")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in NUMBERS else "left", overflow="fold")
     for game in games:
-        cells = (
-            str(game.game_id),
-            game.run,
-            game.game,
-            game.white,
-            game.black,
-            game.result or "",
-            str(game.plies),
-            how_it_ended(game),
-            f"{game.started_at:%Y-%m-%d}" if game.started_at else "",
-        )
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*map(Text, game_cells(game)))
     console().print(table)

@@ -38,14 +38,16 @@ def command(
 
     A game that is being played is followed as it goes. Press ? for the keys.
     """
+    from arena.replay.prompts import recorded_replay
     from arena.replay.terminal.record import Filters, Record
-    from arena.replay.viewmodel import replay_of
     from arena.store.database import Database
     from arena.store.queries import game_detail, list_games
 
     with Database.open(db, create=False) as database:
         if game is not None:
-            replay_of(game_detail(database, game))  # what is wrong with it is better said before the screen changes
+            recorded_replay(
+                game_detail(database, game)
+            )  # what is wrong with it is better said before the screen changes
         list_games(database, run=run, agent=agent, limit=1)
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("the viewer needs a terminal; `arena export --text` or --html write a game to a file")

@@ -11,10 +11,11 @@ import click
 from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, game_id, json_option
 from arena.errors import StoreError, UsageError
-from arena.printable import printable, shortened
+from arena.printable import percent, printable, shortened
 from arena.store.records import IMPORTED
 
 if TYPE_CHECKING:
+    from arena.replay.viewmodel import PromptPart
     from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
     from games.base import Position, Side
 
@@ -42,7 +43,7 @@ def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
     shown = detail.plies if ply is None else ply
     position = _position(detail, shown)
     if as_json:
-        where = {"ply": shown, "fen": position.fen, "text": position.text()}
+        where = {"ply": shown, "fen": position.fen, "text": position.text(), "prompt": _prompt(detail, shown)}
         echo_json(
             {**{field.name: getattr(detail, field.name) for field in dataclasses.fields(detail)}, "position": where}
         )
@@ -55,6 +56,8 @@ def command(game: int, ply: int | None, db: str, as_json: bool) -> None:
         _print_judgements(detail)
     elif ply > 0:
         _print_move(detail.moves[ply - 1])
+        _print_attempts("Attempts:", detail.moves[ply - 1].attempts)
+        _print_prompt(detail, ply)
     if shown == detail.plies:
         most = MAX_TEXT if ply is None else None
         _print_attempts(f"Ply {detail.plies + 1} got no move:", detail.open_attempts, most)
@@ -241,7 +244,42 @@ def _print_move(move: MoveDetail) -> None:
         f"Tokens: {move.prompt_tokens} prompted ({move.cached_tokens} cached), {move.forwarded_tokens} forwarded "
         f"in {move.forward_passes} passes, {move.generated_tokens} generated; batch of {move.batch_size}"
     )
-    _print_attempts("Attempts:", move.attempts)
+    _print_decisions(move)
+
+
+def _prompt(detail: GameDetail, ply: int) -> tuple[PromptPart, ...]:
+    """What the prompt of this ply had that the game's prompt before it had not."""
+    from arena.replay.prompts import recorded_replay
+
+    chosen = recorded_replay(detail).plies[ply].chosen
+    return chosen.prompt if chosen else ()
+
+
+def _print_prompt(detail: GameDetail, ply: int) -> None:
+    from arena.replay.prompts import prompts_of
+
+    for side, why in prompts_of(detail).missing.items():
+        if side == detail.moves[ply - 1].side:
+            click.echo(printable(f"\nIts prompt cannot be shown: {why}"))
+    parts = _prompt(detail, ply)
+    if parts:
+        click.echo("\nNew in the prompt:")
+    for part in parts:
+        click.echo(printable(f"  {part.role}:"))
+        for line in part.text.splitlines():
+            click.echo(printable(f"    {line}"))
+
+
+def _print_decisions(move: MoveDetail) -> None:
+    """What the answer could have begun with at each point where there was a choice, the likeliest first."""
+    if move.decisions:
+        click.echo("\nThe likeliest ways at each choice, and the one taken (>):")
+    for number, decision in enumerate(move.decisions, start=1):
+        ways = (
+            f"{'>' if index == decision.taken else ''}{option.text.strip()} {percent(option.probability)}"
+            for index, option in enumerate(decision.options)
+        )
+        click.echo(printable(f"  {number}. {'  '.join(ways)}"))
 
 
 def _print_attempts(title: str, attempts: tuple[AttemptDetail, ...], most: int | None = None) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session, aliased
 
 from arena.events import now
@@ -19,6 +20,8 @@ from games.base import Side
 MAX_TEXT = 300
 MAX_ENDED = 12
 """Games of a run that had ended before the first look, the last of which are told."""
+LATE = timedelta(minutes=1)
+"""How long after its end a game may reach the record, other games that ended later being there already."""
 
 
 class Follower:
@@ -37,7 +40,7 @@ class Follower:
         self._plies: dict[int, int] = {}
         self._ended: set[int] = set()
         self._runs: set[int] = set()
-        self._met: set[int] = set()
+        self._latest: dict[int, datetime | None] = {}  # by run: when a game ended last, at the look before
 
     def poll(self) -> list[Update]:
         """What is new. Blocks for as long as the database takes to answer."""
@@ -55,21 +58,27 @@ class Follower:
 
     def _of_run(self, session: Session, run: RunRow) -> Iterator[Update]:
         white, black = aliased(AgentRow), aliased(AgentRow)
+        of_run = GameRow.run_id == run.id
+        if run.id not in self._latest:
+            finished = select(GameRow.id).where(of_run, GameRow.status == "finished").order_by(GameRow.id)
+            self._ended.update(session.scalars(finished).all()[:-MAX_ENDED])
+        latest = session.scalar(select(func.max(GameRow.ended_at)).where(of_run))
+        before = self._latest.get(run.id, latest)
+        self._latest[run.id] = latest
+        over = GameRow.status == "finished"
+        if before is not None:
+            over = and_(over, GameRow.ended_at >= before - LATE)
+        going = session.scalars(select(GameRow.id).where(of_run, (GameRow.status == "playing") | over))
         query = (
             select(GameRow, white.name, black.name)
             .join(white, white.id == GameRow.white_id)
             .join(black, black.id == GameRow.black_id)
-            .where(GameRow.run_id == run.id)
+            .where(GameRow.id.in_([game for game in going if game not in self._ended]))
             .order_by(GameRow.id)
         )
-        games = session.execute(query).all()
-        if run.id not in self._met:
-            self._met.add(run.id)
-            self._ended.update([game.id for game, _, _ in games if game.result is not None][:-MAX_ENDED])
-        yield _status(run, [game for game, _, _ in games])
-        for game, first, second in games:
-            if game.status != "scheduled" and game.id not in self._ended:
-                yield from self._of_game(session, run, game, {"first": first, "second": second})
+        yield _status(session, run)
+        for game, first, second in session.execute(query).all():
+            yield from self._of_game(session, run, game, {"first": first, "second": second})
 
     def _of_game(self, session: Session, run: RunRow, game: GameRow, names: dict[Side, str]) -> Iterator[Update]:
         seen = self._plies.get(game.id)
@@ -88,7 +97,13 @@ class Follower:
             yield _state(run, game, last, names)
 
 
-def _status(run: RunRow, games: list[GameRow]) -> RunStatus:
+def _status(session: Session, run: RunRow) -> RunStatus:
+    counts = select(
+        func.count(GameRow.schedule_index.distinct()),
+        func.count(GameRow.result).filter(GameRow.void.is_(False)),
+        func.count().filter(GameRow.void),
+    )
+    games, done, void = session.execute(counts.where(GameRow.run_id == run.id)).one()
     return RunStatus.model_construct(
         session=run.id,
         run=run.name,
@@ -97,9 +112,9 @@ def _status(run: RunRow, games: list[GameRow]) -> RunStatus:
         detail=_text(run.detail),
         seed=run.seed,
         model=run.model,
-        games=len({game.schedule_index for game in games}),
-        done=sum(game.result is not None and not game.void for game in games),
-        void=sum(game.void for game in games),
+        games=games,
+        done=done,
+        void=void,
     )
 
 

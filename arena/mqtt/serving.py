@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from hashlib import blake2b
 
-from agents.base import Agent, UnusableAgentError
+from agents.base import Agent
 from agents.kind import AgentSpecError, BuildContext
 from agents.mqtt.broker import Broker
 from agents.mqtt.connection import BrokerRefusedError
@@ -20,6 +20,7 @@ from arena.config import RunConfig
 from arena.engines import Engines
 from arena.errors import ArenaError, UsageError
 from arena.interrupts import on_interrupt
+from arena.one_agent import running
 from arena.printable import printable
 from arena.resources import data_path
 from games import get_game
@@ -36,24 +37,16 @@ async def serve_agent(
     """
     engines = Engines(config)
     agent = _build(config, engines, name)
-    try:
-        await asyncio.to_thread(engines.start)
-        await agent.start()
+    async with running(agent, engines, config.agent[0]):
         offer = _offer(agent, config, engines)
         server = AgentServer(broker, name, agent, offer)
         stopping = asyncio.Event()
         with on_interrupt(stopping.set):
-            await server.serve(stopping, lambda: ready(offer))
+            try:
+                await server.serve(stopping, lambda: ready(offer))
+            except BrokerRefusedError as error:
+                raise ArenaError(str(error)) from error
         return server.answered
-    except UnusableAgentError as error:
-        raise UsageError(f"{config.agent[0]}: {error}") from error
-    except BrokerRefusedError as error:
-        raise ArenaError(str(error)) from error
-    finally:
-        try:
-            await agent.close()
-        finally:
-            engines.close()
 
 
 def _offer(agent: Agent, config: RunConfig, engines: Engines) -> Offer:

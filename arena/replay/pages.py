@@ -81,11 +81,17 @@ def script_json(value: Any) -> str:
 
 
 def _render(template: str, **values: Any) -> str:
-    return _templates().from_string(asset(template)).render(**values)
+    return _templates().get_template(template).render(**values)
 
 
 @cache
 def _templates() -> Environment:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    return Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    return Environment(
+        loader=FunctionLoader(asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )

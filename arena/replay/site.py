@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from arena.replay.pages import Listed, list_page, replay_page
+from arena.replay.prompts import recorded_replay
 from arena.replay.saved import saved_file
-from arena.replay.viewmodel import Replay, replay_of
+from arena.replay.viewmodel import Replay
 
 if TYPE_CHECKING:
     from arena.store.queries import GameDetail
@@ -23,7 +24,7 @@ def site_pages(title: str, games: Sequence[int], load: Callable[[int], GameDetai
     listed = []
     for index, game in enumerate(games):
         detail = load(game)
-        replay = replay_of(detail)
+        replay = recorded_replay(detail)
         links = {"index": INDEX}
         if index > 0:
             links["previous"] = page_name(games[index - 1])

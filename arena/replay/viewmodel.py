@@ -22,7 +22,9 @@ from games.base import IllegalMoveError, InvalidPositionError, Position, Side, U
 from games.words import checked_square, move_words, position_words, squares_of
 
 if TYPE_CHECKING:
+    from arena.replay.prompts import Prompts
     from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
+    from inference.types import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,24 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A piece of a prompt: who says it (`system`, `user`, `assistant`), and what."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
-    """How a move was chosen. `latency` and `tokens` are None for an imported move, which nobody was asked for."""
+    """How a move was chosen; `decisions` are those on the way to it, with the likeliest alternatives.
+    `prompt` is what the prompt had that the game's prompt before it had not, as far as it is known. `latency` and
+    `tokens` are None for an imported move, which nobody was asked for."""
 
     agent: str
     policy: str
     probability: float | None
+    decisions: tuple[Decision, ...]
+    prompt: tuple[PromptPart, ...]
     attempts: tuple[Attempt, ...]
     latency: Latency | None
     tokens: Tokens | None
@@ -141,8 +155,11 @@ class Replay:
         return self.status != "finished"
 
 
-def replay_of(detail: GameDetail) -> Replay:
-    """What there is to see of `detail`. Raises StoreError for a record that cannot be replayed by its game's rules."""
+def replay_of(detail: GameDetail, prompts: Prompts | None = None) -> Replay:
+    """What there is to see of `detail`, with what was new in its prompts, if `prompts` knows them.
+
+    Raises StoreError for a record that cannot be replayed by its game's rules.
+    """
     try:
         sides = get_game(detail.game).sides
         positions = tuple(_positions(detail))
@@ -164,8 +181,8 @@ def replay_of(detail: GameDetail) -> Replay:
         termination=detail.termination,
         ending=result_words(detail, sides),
         detail=detail.detail,
-        facts=tuple(_facts(detail)),
-        plies=tuple(_plies(detail, positions)),
+        facts=(*_facts(detail), *_missing(prompts, sides)),
+        plies=tuple(_plies(detail, positions, prompts)),
         open_side=positions[-1].side_to_move,
         open_attempts=tuple(map(_attempt, detail.open_attempts)),
     )
@@ -187,11 +204,12 @@ def _positions(detail: GameDetail) -> Iterator[Position]:
         yield position
 
 
-def _plies(detail: GameDetail, positions: tuple[Position, ...]) -> Iterator[Ply]:
+def _plies(detail: GameDetail, positions: tuple[Position, ...], prompts: Prompts | None) -> Iterator[Ply]:
+    said = prompts.new_parts(detail, positions[:-1]) if prompts else [()] * len(detail.moves)
     clocks = _start_clocks(detail)
     number = _first_number(positions[0].fen)
     yield _ply(0, positions[0], clocks)
-    for move, before, after in zip(detail.moves, positions, positions[1:], strict=False):
+    for move, prompt, before, after in zip(detail.moves, said, positions, positions[1:], strict=False):
         side = before.side_to_move
         if move.clock_ms is not None:
             clocks = {**clocks, side: move.clock_ms}
@@ -205,7 +223,7 @@ def _plies(detail: GameDetail, positions: tuple[Position, ...]) -> Iterator[Ply]
             san=move.san,
             squares=squares_of(move.move),
             move_words=move_words(before, after),
-            chosen=_chosen(move),
+            chosen=_chosen(move, prompt),
         )
         number += side == "second"
 
@@ -235,12 +253,14 @@ def _first_number(fen: str) -> int:
     return int(last) if last.isdecimal() else 1
 
 
-def _chosen(move: MoveDetail) -> Chosen:
+def _chosen(move: MoveDetail, prompt: tuple[PromptPart, ...]) -> Chosen:
     imported = move.policy == IMPORTED
     return Chosen(
         agent=move.agent,
         policy=move.policy,
         probability=move.probability,
+        decisions=move.decisions,
+        prompt=prompt,
         attempts=tuple(map(_attempt, move.attempts)),
         latency=None if imported else _latency(move),
         tokens=None if imported else _tokens(move),
@@ -273,6 +293,11 @@ def _tokens(move: MoveDetail) -> Tokens:
 
 def _attempt(attempt: AttemptDetail) -> Attempt:
     return Attempt(attempt.number, attempt.text, attempt.failure, attempt.detail, attempt.total_ms)
+
+
+def _missing(prompts: Prompts | None, sides: Mapping[Side, str]) -> Iterator[tuple[str, str]]:
+    for side, why in prompts.missing.items() if prompts else ():
+        yield f"prompts of {sides[side]}", f"not shown: {why}"
 
 
 def _facts(detail: GameDetail) -> Iterator[tuple[str, str]]:

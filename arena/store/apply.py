@@ -150,7 +150,8 @@ def _play_move(connection: Connection, event: MovePlayed) -> None:
         raise StoreError(f"game {game.id} is finished: ply {event.ply} cannot be added")
     agent_id = _agent_id(game, event.agent)
     fields = event.model_dump(exclude={"type", "run_id", "at", "agent", "attempts"})
-    connection.execute(_ADD_MOVE, {**fields, "agent_id": agent_id, "played_at": event.at})
+    own = {"agent_id": agent_id, "played_at": event.at, "decisions": fields["decisions"] or None}
+    connection.execute(_ADD_MOVE, {**fields, **own})
     connection.execute(_DROP_ATTEMPTS_FROM, {"of_game": game.id, "from_ply": event.ply})
     if event.attempts:
         attempts = enumerate(event.attempts, start=1)

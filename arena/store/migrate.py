@@ -8,7 +8,7 @@ from sqlalchemy import Connection, inspect, text
 
 from arena.errors import StoreError
 
-HEAD = "0003"
+HEAD = "0004"
 """Revision of the tables in `models`; revisions are numbered, so that a newer one can be told."""
 
 VERSION_TABLE = "arena_version"

@@ -48,7 +48,12 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING)
-    type_annotation_map: ClassVar = {datetime: UtcDateTime, float: Double, dict[str, Any]: JSON}
+    type_annotation_map: ClassVar = {
+        datetime: UtcDateTime,
+        float: Double,
+        dict[str, Any]: JSON,
+        list[Any]: JSON(none_as_null=True),
+    }
 
 
 class RunRow(Base):
@@ -134,7 +139,8 @@ class GameRow(Base):
 
 
 class MoveRow(Base):
-    """A ply: what was played, under which policy, and what it cost (tokens; milliseconds)."""
+    """A ply: what was played, under which policy, and what it cost (tokens; milliseconds). `decisions` are as in
+    `arena.events.MovePlayed`; None: none are known."""
 
     __tablename__ = "moves"
     __table_args__ = (Unique("game_id", "ply"),)
@@ -162,6 +168,7 @@ class MoveRow(Base):
     probability: Mapped[float | None]
     clock_ms: Mapped[float | None]
     played_at: Mapped[datetime]
+    decisions: Mapped[list[Any] | None]
 
 
 class AttemptRow(Base):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from arena.store.database import Database
 from arena.store.models import AgentRow, AttemptRow, GameRow, MoveRow, RunRow
 from arena.store.runs import find_run
 from arena.store.summary import RunSummary, run_summary
+from inference.types import Decision, Option
 
 __all__ = [
     "AttemptDetail",
@@ -91,7 +92,8 @@ class AttemptDetail:
 
 @dataclass(frozen=True, slots=True)
 class MoveDetail:
-    """A ply with what it cost, and what judges think of it, if there were any; times are milliseconds."""
+    """A ply with what it cost, and what judges think of it, if there were any; times are milliseconds. `decisions` are
+    those that led to the move, as far as they are known."""
 
     ply: int
     agent: str
@@ -115,6 +117,7 @@ class MoveDetail:
     clock_ms: float | None
     played_at: datetime
     attempts: tuple[AttemptDetail, ...]
+    decisions: tuple[Decision, ...] = ()
     judgements: tuple[Judgement, ...] = ()
 
 
@@ -123,7 +126,7 @@ class GameDetail(GameLine):
     """A game with all that is recorded of it. `initial_fen` None: it has not started, and its schedule names no
     position. `open_attempts` are tries at the ply after the last move, which got none. `time_control` is written as
     60+1, and what it charges is `charge`; None: no clocks. `source_tags` are those of the file that an imported game
-    comes from, None for a game that was played here."""
+    comes from, None for a game that was played here. The settings are all that are in force for an agent."""
 
     seed: int
     max_plies: int
@@ -140,6 +143,8 @@ class GameDetail(GameLine):
     moves: tuple[MoveDetail, ...]
     open_attempts: tuple[AttemptDetail, ...]
     source_tags: Mapping[str, str] | None
+    white_settings: Mapping[str, Any] = field(default_factory=dict)
+    black_settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def list_runs(db: Database) -> list[RunLine]:
@@ -217,7 +222,6 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
         moves = tuple(
             _move(row, names[row.agent_id], tuple(attempts[row.ply]), judged.get(row.ply, ())) for row in rows
         )
-        asked = run.config.get("spec", run.config)  # of a tournament, or what `arena play` was asked
         return GameDetail(
             **_line(game, run, white, black),
             seed=game.seed,
@@ -226,16 +230,30 @@ def game_detail(db: Database, game_id: int) -> GameDetail:
             initial_fen=game.initial_fen or game.start_fen,
             white_spec=white.spec,
             black_spec=black.spec,
+            white_settings=white.settings,
+            black_settings=black.settings,
             white_template=game.white_template,
             black_template=game.black_template,
             model=run.model,
             model_checksum=game.model_checksum,
-            time_control=asked.get("time_control"),
-            charge=asked.get("charge") if asked.get("time_control") else None,
+            time_control=time_control_of(run),
+            charge=_asked(run).get("charge") if time_control_of(run) else None,
             moves=moves,
             open_attempts=tuple(attempts[len(moves) + 1]),
             source_tags=run.config["tags"][game.schedule_index] if run.config.get("kind") == "import" else None,
         )
+
+
+def time_control_of(run: RunRow) -> str | None:
+    """The time control of a run's games, written as 60+1; None: they have no clocks."""
+    written: str | None = _asked(run).get("time_control")
+    return written
+
+
+def _asked(run: RunRow) -> Mapping[str, Any]:
+    """What `arena play` was asked, or a tournament's file."""
+    asked: Mapping[str, Any] = run.config.get("spec", run.config)
+    return asked
 
 
 _WHITE, _BLACK = aliased(AgentRow), aliased(AgentRow)
@@ -275,8 +293,18 @@ def _line(game: GameRow, run: RunRow, white: AgentRow, black: AgentRow) -> dict[
 
 
 def _move(row: MoveRow, agent: str, attempts: tuple[AttemptDetail, ...], judged: tuple[Judgement, ...]) -> MoveDetail:
-    same = {field.name for field in fields(MoveDetail)} - {"agent", "attempts", "judgements"}
-    return MoveDetail(agent=agent, attempts=attempts, judgements=judged, **{name: getattr(row, name) for name in same})
+    same = {field.name for field in fields(MoveDetail)} - {"agent", "attempts", "decisions", "judgements"}
+    return MoveDetail(
+        agent=agent,
+        attempts=attempts,
+        decisions=tuple(map(_decision, row.decisions or ())),
+        judgements=judged,
+        **{name: getattr(row, name) for name in same},
+    )
+
+
+def _decision(written: Mapping[str, Any]) -> Decision:
+    return Decision(tuple(Option(*option) for option in written["options"]), written["taken"])
 
 
 def _attempts(session: Session, game_id: int) -> defaultdict[int, list[AttemptDetail]]:

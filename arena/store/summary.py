@@ -125,19 +125,20 @@ def is_forfeit(termination: str | None) -> bool:
 def _results(session: Session, run_id: int) -> tuple[AgentResult, ...]:
     white, black = aliased(AgentRow), aliased(AgentRow)
     games = session.execute(
-        select(white.name, black.name, GameRow.result, GameRow.void, GameRow.termination)
+        select(white.name, black.name, GameRow.result, GameRow.void, GameRow.termination, func.count())
         .join(white, white.id == GameRow.white_id)
         .join(black, black.id == GameRow.black_id)
         .where(GameRow.run_id == run_id)
+        .group_by(white.id, black.id, GameRow.result, GameRow.void, GameRow.termination)
     )
     names = session.scalars(select(AgentRow.name).where(AgentRow.run_id == run_id).order_by(AgentRow.id)).all()
     tries = first_tries(session, run_id)
     tallies: dict[str, Counter[str]] = {name: Counter() for name in names}
-    for white_name, black_name, result, void, termination in games:
+    for white_name, black_name, result, void, termination, count in games:
         for name, win in ((white_name, "1-0"), (black_name, "0-1")):
             kind = _kind(result, void, win)
-            tallies[name][kind] += 1
-            tallies[name]["forfeits"] += kind == "losses" and is_forfeit(termination)
+            tallies[name][kind] += count
+            tallies[name]["forfeits"] += count if kind == "losses" and is_forfeit(termination) else 0
     return tuple(
         AgentResult(
             agent=name,

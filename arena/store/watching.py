@@ -9,10 +9,11 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Integer, func, select, true
 from sqlalchemy.orm import Session, aliased
 
+from arena.clocks import TimeControl
 from arena.errors import UsageError
 from arena.store.database import Database
-from arena.store.models import AgentRow, EngineSampleRow, GameRow, MoveRow
-from arena.store.queries import GameLine, RunLine, run_line_of
+from arena.store.models import AgentRow, EngineSampleRow, GameRow, MoveRow, RunRow
+from arena.store.queries import GameLine, RunLine, run_line_of, time_control_of
 from arena.store.runs import find_run
 from games.base import Side
 
@@ -20,7 +21,7 @@ from games.base import Side
 @dataclass(frozen=True, slots=True)
 class Board:
     """A game as it stands: the position after its last ply, and that ply (all None before the first). `fen` None:
-    it has not been set up yet. `clock_ms` is what the mover has left, in a game with clocks."""
+    it has not been set up yet. `clocks_ms` are what both sides have left, None in a game without clocks."""
 
     game_id: int
     game: str
@@ -35,7 +36,7 @@ class Board:
     move: str | None
     san: str | None
     side: Side | None
-    clock_ms: float | None
+    clocks_ms: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +91,26 @@ def boards(db: Database, run: int | str, *, ended: int) -> list[Board]:
     Raises UsageError for an unknown run.
     """
     with db.reading() as session:
-        run_id = find_run(session, run).id
-        playing = _boards(session, GameRow.run_id == run_id, GameRow.status == "playing")
+        row = find_run(session, run)
+        run_id, clock = row.id, _time_control(row)
+        playing = _boards(session, clock, GameRow.run_id == run_id, GameRow.status == "playing")
         recent = (
             select(GameRow.id)
             .where(GameRow.run_id == run_id, GameRow.status == "finished")
             .order_by(GameRow.ended_at.desc(), GameRow.id.desc())
             .limit(ended)
         )
-        over = _boards(session, GameRow.id.in_(session.scalars(recent).all()))
+        over = _boards(session, clock, GameRow.id.in_(session.scalars(recent).all()))
         return [*playing, *reversed(over)]
 
 
 def board(db: Database, game_id: int) -> Board:
     """One game as it stands. Raises UsageError for an unknown one."""
     with db.reading() as session:
-        found = _boards(session, GameRow.id == game_id)
-        if not found:
+        run = session.scalar(select(RunRow).join(GameRow, GameRow.run_id == RunRow.id).where(GameRow.id == game_id))
+        if run is None:
             raise UsageError(f"there is no game {game_id}")
-        return found[0]
+        return _boards(session, _time_control(run), GameRow.id == game_id)[0]
 
 
 def picture(db: Database, game_id: int, ply: int | None = None) -> Picture:
@@ -193,20 +195,28 @@ def finished_games(db: Database, run: int | str) -> tuple[list[str], list[Finish
         ]
 
 
-def _boards(session: Session, *where: ColumnElement[bool]) -> list[Board]:
-    white, black = aliased(AgentRow), aliased(AgentRow)
+def _time_control(run: RunRow) -> TimeControl | None:
+    written = time_control_of(run)
+    return None if written is None else TimeControl.parse(written)
+
+
+def _boards(session: Session, clock: TimeControl | None, *where: ColumnElement[bool]) -> list[Board]:
+    white, black, before = aliased(AgentRow), aliased(AgentRow), aliased(MoveRow)
     query = (
-        select(GameRow, white.name, black.name, MoveRow)
+        select(GameRow, white.name, black.name, MoveRow, before.clock_ms)
         .join(white, white.id == GameRow.white_id)
         .join(black, black.id == GameRow.black_id)
         .outerjoin(MoveRow, (MoveRow.game_id == GameRow.id) & (MoveRow.ply == GameRow.plies))
+        .outerjoin(before, (before.game_id == GameRow.id) & (before.ply == GameRow.plies - 1))
         .where(*where)
         .order_by(GameRow.id)
     )
-    return [_board(*row) for row in session.execute(query)]
+    return [_board(clock, *row) for row in session.execute(query)]
 
 
-def _board(game: GameRow, white: str, black: str, move: MoveRow | None) -> Board:
+def _board(
+    clock: TimeControl | None, game: GameRow, white: str, black: str, move: MoveRow | None, before_ms: float | None
+) -> Board:
     return Board(
         game_id=game.id,
         game=game.game,
@@ -221,5 +231,12 @@ def _board(game: GameRow, white: str, black: str, move: MoveRow | None) -> Board
         move=None if move is None else move.move,
         san=None if move is None else move.san,
         side=None if move is None else "first" if move.side == "first" else "second",
-        clock_ms=None if move is None else move.clock_ms,
+        clocks_ms=None if clock is None else _clocks_ms(clock, move, before_ms),
     )
+
+
+def _clocks_ms(clock: TimeControl, move: MoveRow | None, before_ms: float | None) -> tuple[float, float]:
+    """What both sides have left after `move`; `before_ms` is what the other side had after the one before it."""
+    mover = clock.base_ms if move is None or move.clock_ms is None else move.clock_ms
+    other = clock.base_ms if before_ms is None else before_ms
+    return (other, mover) if move is not None and move.side == "second" else (mover, other)

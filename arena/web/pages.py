@@ -10,9 +10,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from arena.errors import StoreError, UsageError
 from arena.printable import printable, shortened
 from arena.replay.pages import page_data
+from arena.replay.prompts import recorded_replay
 from arena.replay.saved import saved_file
 from arena.replay.text import replay_text
-from arena.replay.viewmodel import replay_of
 from arena.store.queries import GameLine, game_detail, list_games, list_runs, run_summary
 from arena.store.watching import boards, choices, engine_samples, neighbours, picture, run_line
 from arena.web.answers import MAX_NAME, ending, number_of, page, run_key, run_of
@@ -125,7 +125,7 @@ class Pages:
         game_id = number_of(request, "game")
         with self._record.reading() as db:
             detail = game_detail(db, game_id)
-        replay = replay_of(detail)
+        replay = recorded_replay(detail)
         return page(request, "game.html", replay=replay, text=replay_text(replay))
 
     def game_json(self, request: Request) -> Response:
@@ -136,7 +136,7 @@ class Pages:
         links = {"index": f"/games?run={detail.run_id}"}
         links |= {"previous": f"/games/{older}"} if older else {}
         links |= {"next": f"/games/{newer}"} if newer else {}
-        replay = replay_of(detail)
+        replay = recorded_replay(detail)
         return JSONResponse(page_data(replay, saved=dict([saved_file(detail, replay)]), links=links))
 
     def board(self, request: Request) -> Response:

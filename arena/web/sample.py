@@ -10,11 +10,24 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from math import prod
 from pathlib import Path
 
 from sqlalchemy import update
 
-from arena.events import AttemptFailed, AttemptRecord, EngineSampled, Event, GameEnded, GameStarted, MovePlayed
+from agents.prompt_files import PromptLibrary
+from arena.events import (
+    AttemptFailed,
+    AttemptRecord,
+    DecisionRecord,
+    EngineSampled,
+    Event,
+    GameEnded,
+    GameStarted,
+    MovePlayed,
+)
+from arena.match import decision_record
+from arena.resources import data_path
 from arena.store.apply import apply
 from arena.store.database import Database
 from arena.store.models import RunRow
@@ -22,8 +35,10 @@ from arena.store.records import NewAgent, NewGame, NewRun
 from arena.store.runs import create_run
 from games import get_game
 from games.base import Position
+from inference.types import Decision
 
 SEED = 7
+PROMPT = "transcript"
 SECONDS = 90
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ITALIAN = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 c2c3 g8f6 d2d4 e5d4 c3d4 c5b4 b1c3 f6e4 e1g1 b4c3 b2c3 d7d5 c4d3 e8g8"
@@ -57,7 +72,10 @@ def write_sample(path: Path) -> None:
 
 def _new_run() -> NewRun:
     specs = ("llm?temperature=0.2", "llm?temperature=0.9", "llm?legality=retry:3", "random")
-    agents = tuple(NewAgent(name, spec) for name, spec in zip(AGENTS, specs, strict=True))
+    agents = tuple(
+        NewAgent(name, spec, {"prompt": PROMPT} if spec != "random" else {})
+        for name, spec in zip(AGENTS, specs, strict=True)
+    )
     games = tuple(
         NewGame(index, AGENTS[index % 4], AGENTS[(index + 1) % 4], rules, SEED + index, 60, get_game(rules).rule_policy)
         for index, (rules, _, _) in enumerate(GAMES)
@@ -71,6 +89,7 @@ def _events(run_id: int, game_id: int, new: NewGame) -> Iterator[Event]:
     rules, opening, plies = GAMES[new.index]
     position = get_game(rules).position()
     at = START
+    template = PromptLibrary(data_path("prompts")).load(PROMPT, rules).hash
     yield GameStarted(
         run_id=run_id,
         game_id=game_id,
@@ -78,6 +97,8 @@ def _events(run_id: int, game_id: int, new: NewGame) -> Iterator[Event]:
         white=new.white,
         black=new.black,
         start_fen=position.fen,
+        white_template=template if new.white != "random" else None,
+        black_template=template if new.black != "random" else None,
         at=at,
     )
     clocks = {"first": 120_000.0, "second": 120_000.0}
@@ -123,6 +144,7 @@ def _move(
         text = f"Let me play {position.san(move)}!"
         tries.insert(0, AttemptRecord(text=text, failure="unparsable", detail="not a move in UCI or SAN", total_ms=290))
     prompt = 260 + 5 * ply
+    decisions = tuple(_decisions(random.Random(SEED + ply), position, move)) if len(tries) == 1 else ()
     return MovePlayed(
         run_id=run_id,
         game_id=game_id,
@@ -132,7 +154,7 @@ def _move(
         move=move,
         san=position.san(move),
         fen=position.play(move).fen,
-        policy="retry:3",
+        policy="constrained" if decisions else "retry:3",
         attempts=tuple(tries),
         prompt_tokens=prompt,
         cached_tokens=prompt - 12,
@@ -145,10 +167,29 @@ def _move(
         ttft_ms=queue + max(60.0, prefill),
         total_ms=queue + spent,
         batch_size=draw.randint(3, 8),
-        probability=draw.uniform(0.05, 0.9),
+        probability=prod(decision.options[decision.taken][1] for decision in decisions) if decisions else None,
+        decisions=decisions,
         clock_ms=clocks[side],
         at=at + timedelta(milliseconds=queue + spent),
     )
+
+
+def _decisions(draw: random.Random, position: Position, move: str) -> Iterator[DecisionRecord]:
+    """A walk to `move`, square by square."""
+    legal = position.legal_moves()
+    squares = sorted({f"{other[: _half(other)]}…" for other in legal})
+    targets = [other for other in legal if other.startswith(move[: _half(move)])]
+    for begins in (squares, targets):
+        ways = draw.sample(begins, len(begins))
+        shares = [draw.expovariate(1.0) ** 2 for _ in ways]
+        taken = next(at for at, way in enumerate(ways) if move.startswith(way.rstrip("…")))
+        told = Decision.among([share / sum(shares) for share in shares], taken, ways.__getitem__)
+        yield decision_record(told)
+
+
+def _half(move: str) -> int:
+    """Where the square that a move reaches begins in its text."""
+    return next(at for at in range(2, len(move)) if move[at].isalpha())
 
 
 def _samples(run_id: int) -> Iterator[EngineSampled]:

@@ -23,6 +23,8 @@ from arena.errors import ArenaError
 from arena.store.database import Database
 from arena.web.sample import write_sample
 from arena.web.serve import serving
+from games import get_game
+from games.pictures import board_svg
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -31,8 +33,12 @@ FOLDER = Path("data/screenshots")
 MAX_BYTES = 100_000
 """Pictures live in the repository: a larger one is an error."""
 
-TERMINAL, TERMINAL_WIDTH = (132, 42), 1180
+TERMINAL, TERMINAL_WIDTH = (132, 46), 1180
 """Columns and lines of the terminal, and the width of its picture."""
+
+JANGGI_MOVES = ("71졸72", "49병48")
+BOARD_WIDTH = 420
+"""Of the picture of a board that stands alone."""
 
 COLOURS = 255
 """Enough for flat pages, and a third of the bytes of full colour."""
@@ -52,7 +58,7 @@ class Shot:
 
 
 SHOTS = (
-    Shot("web-replay", "/games/1#20", 1180, 860),
+    Shot("web-replay", "/games/1#20", 1180, 1040),
     Shot("web-replay-phone", "/games/2#32", 390, 844, "dark"),
     Shot("web-live", "/runs/1/live", 1180, 980),
     Shot("web-engine", "/runs/1/engine", 1180, 760, "dark"),
@@ -108,13 +114,21 @@ async def terminal(record: Path, game: int, keys: Sequence[str]) -> str:
             return app.export_screenshot(title=f"arena replay {game}")
 
 
-def take_terminal(running: Browser, drawn: str, name: str) -> Path:
-    """Writes an SVG as a picture. Raises ArenaError for one that is too large to keep."""
-    page = running.new_page(viewport={"width": TERMINAL_WIDTH, "height": 400})
+def take_drawn(running: Browser, drawn: str, name: str, width: int) -> Path:
+    """Writes an SVG as a picture of this width. Raises ArenaError for one that is too large to keep."""
+    page = running.new_page(viewport={"width": width, "height": 400})
     page.set_content(f"<style>body {{ margin: 0 }} svg {{ display: block; width: 100% }}</style>{drawn}")
     picture = page.locator("svg").first.screenshot()
     page.close()
     return keep(picture, name)
+
+
+def janggi_board() -> str:
+    """A janggi board as SVG, as `arena position --game janggi --svg` draws it."""
+    position = get_game("janggi").position()
+    for written in JANGGI_MOVES:
+        position = position.play(position.parse(written))
+    return board_svg(position, last_move=position.moves[-1])
 
 
 def keep(picture: bytes, name: str) -> Path:
@@ -123,7 +137,7 @@ def keep(picture: bytes, name: str) -> Path:
 
     target = FOLDER / f"{name}.png"
     drawn = Image.open(BytesIO(picture))
-    coloured = drawn.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    coloured = drawn.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
     coloured.save(target, optimize=True)
     if (size := target.stat().st_size) > MAX_BYTES:
         raise ArenaError(f"{target} has {size:,} bytes, more than {MAX_BYTES:,}: show less in it")
@@ -139,7 +153,8 @@ def main() -> None:
         with serving(record) as url, browser() as running:
             for shot in SHOTS:
                 _tell(take(running, url, shot))
-            _tell(take_terminal(running, drawn, "terminal-replay"))
+            _tell(take_drawn(running, drawn, "terminal-replay", TERMINAL_WIDTH))
+            _tell(take_drawn(running, janggi_board(), "janggi", BOARD_WIDTH))
 
 
 def _tell(target: Path) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
+from arena.clocks import clock_text
 from arena.errors import StoreError, UsageError
 from arena.printable import printable
 from arena.store.watching import Board, board, boards, run_line
@@ -102,13 +103,14 @@ class Streams:
 
 
 def board_json(shown: Board) -> State:
-    """A board for a page: who plays, the picture's address, the last move and the end in words."""
+    """A board for a page: who plays, what the clocks show, the picture's address, last move and end in words."""
     return {
         "id": shown.game_id,
         "game": shown.game,
         "first": printable(shown.white),
         "second": printable(shown.black),
         "plies": shown.plies,
+        "clocks": [clock_text(left) for left in shown.clocks_ms] if shown.clocks_ms else [],
         "playing": shown.status != "finished",
         "picture": f"/games/{shown.game_id}/board.svg?ply={shown.plies}" if shown.fen else None,
         "last": f"ply {shown.plies}: {shown.san}" if shown.san else "",

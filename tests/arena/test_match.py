@@ -16,10 +16,11 @@ from agents.seeds import derive_seed
 from arena.bus import EventBus
 from arena.endings import FAULT_OF, Fault
 from arena.errors import StoreError
-from arena.events import AttemptFailed, GameEnded, GameStarted, MovePlayed
+from arena.events import AttemptFailed, DecisionRecord, GameEnded, GameStarted, MovePlayed
 from arena.match import play_game
 from arena.store.records import NewGame, StoredGame
 from games import get_game
+from inference.types import Decision, Option
 
 FOOLS_MATE = "f2f3 e7e5 g2g4 d8h4"
 STALEMATE = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
@@ -214,6 +215,10 @@ async def test_what_the_agent_relies_on_is_nobodys_fault(replay):
         (MoveReply("e2e4", (Attempt("x", accounting=Accounting(prompt_tokens=2**70)),), "free"), "prompt_tokens"),
         (MoveReply("e2e4", (Attempt("x", accounting=Accounting(queue_ms=float("nan"))),), "free"), "queue_ms"),
         (MoveReply("e2e4", (), "free", float("nan")), "probability is nan"),
+        (MoveReply("e2e4", (), "free", decisions=("e2e4",)), "decisions hold str, not Decision"),
+        (MoveReply("e2e4", (), "free", decisions=(Decision((), 0),)), "options are not a tuple of 1 to 20"),
+        (MoveReply("e2e4", (), "free", decisions=(Decision((Option("e4", 2.0),), 0),)), "probability=2.0"),
+        (MoveReply("e2e4", (), "free", decisions=(Decision((Option("e4", 1.0),), 1),)), "took option 1 of 1"),
         (MoveReply("e2e4", (), 5), "policy is int"),
         (KeyboardInterrupt(), "raised KeyboardInterrupt"),
         (Unspeakable(), "its message cannot be had"),
@@ -357,10 +362,12 @@ async def test_a_move_tells_what_it_cost_and_every_attempt():
         Attempt("Ke5", Failure.ILLEGAL, "no", seed=1, accounting=cost),
         Attempt("e4", seed=2, accounting=cost),
     )
-    reply = MoveReply("e2e4", attempts, "retry:3", probability=0.25)
+    decisions = (Decision((Option("e2…", 0.123456), Option("d2…", 0.1)), 0),)
+    reply = MoveReply("e2e4", attempts, "retry:3", probability=0.25, decisions=decisions)
     _, tape = await play(stored(max_plies=1), Answers(reply), RandomAgent())
     (move,) = tape.of(MovePlayed)
     assert (move.policy, move.probability, move.batch_size, move.ttft_ms) == ("retry:3", 0.25, 4, 2.5)
+    assert move.decisions == (DecisionRecord(options=(("e2…", 0.123), ("d2…", 0.1)), taken=0),)
     assert (move.prompt_tokens, move.cached_tokens, move.queue_ms, move.decode_ms) == (200, 180, 2, 6)
     assert [(tried.text, tried.failure, tried.seed, tried.total_ms) for tried in move.attempts] == [
         ("Ke5", "illegal", 1, 6),

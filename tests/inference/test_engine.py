@@ -77,6 +77,26 @@ async def test_walking_the_trie_and_one_pass_over_it_choose_alike(make_engine):
         passed = await tree.choose(prompt, choices, temperature=1.3, seed=seed)
         assert (walked.text, walked.probability) == (passed.text, passed.probability)  # to the last bit
         assert passed.usage.passes == 1
+        assert walked.decisions == passed.decisions
+
+
+async def test_a_choice_tells_where_it_could_have_gone_elsewhere(make_engine):
+    moves = ["e2e4", "e2e3", "g1f3", "g1h3", "a2a3", "b2b3", "c2c3", "d2d3", "h2h3"]
+    engine = make_engine()
+    seen = set()
+    for seed in range(40):
+        reply = await engine.choose(CHAT, moves, temperature=1.5, seed=seed)
+        first = reply.decisions[0]
+        taken = [decision.options[decision.taken] for decision in reply.decisions]
+        assert reply.probability == pytest.approx(math.prod(option.probability for option in taken))
+        assert taken[-1].text == reply.text
+        assert all(reply.text.startswith(option.text.rstrip("…")) for option in taken)
+        assert len(first.options) == 5  # of seven ways
+        assert len(reply.decisions) == (2 if reply.text[0] in "eg" else 1)
+        seen |= {option.text for option in first.options}
+        ranked = [option.probability for option in first.options]
+        assert ranked == sorted(ranked, reverse=True)
+    assert {"e2e…", "g1…", "a2a3"} <= seen
 
 
 async def test_bits_do_not_depend_on_the_batch(make_engine):

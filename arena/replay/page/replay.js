@@ -60,7 +60,7 @@ const ArenaReplay = (() => {
   }
 
   function milliseconds(value) {
-    return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(value < 10000 ? 2 : 1)} s`;
+    return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
   }
 
   function clock(ms) {
@@ -122,6 +122,26 @@ const ArenaReplay = (() => {
     }));
   }
 
+  /* What the answer could have begun with, at each point where there was a choice. */
+  function waysOf(decisions) {
+    if (!decisions.length) return [];
+    const lists = decisions.map((decision) => el("ol", {}, ...decision.options.map(({ text, probability }, index) => {
+      const share = el("i", { "aria-hidden": "true" });
+      share.style.width = `${100 * Math.min(probability, 1)}%`;
+      return el("li", { class: index === decision.taken ? "taken" : null }, el("span", {}, text.trim()),
+        el("span", {}, percent(probability), index === decision.taken ? el("span", { class: "hidden-words" }, ", taken") : null), el("b", {}, share));
+    })));
+    return [el("h3", {}, "The likeliest ways, and the one taken"), el("div", { class: "ways" }, ...lists)];
+  }
+
+  function promptOf(parts) {
+    if (!parts.length) return [];
+    return [el("h3", {}, "New in the prompt"), ...parts.map(({ role, text }) =>
+      el("div", { class: "prompt" }, el("b", {}, role), el("pre", { tabindex: 0 }, text)))];
+  }
+
+  function percent(share) { return share === 0 || share >= 0.0005 ? `${(100 * share).toFixed(1)}%` : "<0.1%"; }
+
   function moveDetail(ply) {
     const { chosen } = ply;
     const nodes = [el("h2", {}, `${ply.number} ${ply.san}`, el("span", { class: "quiet" }, `  ${ply.move_words}`))];
@@ -129,13 +149,14 @@ const ArenaReplay = (() => {
     if (time) nodes.push(latencyBar(time));
     nodes.push(facts([
       ["agent", `${chosen.agent}, policy ${chosen.policy}`],
-      chosen.probability != null && ["probability", `${(100 * chosen.probability).toPrecision(3)} %`],
+      chosen.probability != null && ["probability", percent(chosen.probability)],
       time && ["time", `${milliseconds(time.total_ms)}: ` + PARTS.map((part) => `${part} ${milliseconds(time[`${part}_ms`])}`).join(", ")],
       tokens && tokens.prompt > 0 && ["first token", `after ${milliseconds(time.ttft_ms)}`],
       tokens && tokens.prompt > 0 && ["tokens", `${tokens.prompt} in the prompt, ${tokens.new} of them new; ${tokens.generated} generated; ` +
         `${tokens.forwarded} computed in ${tokens.passes} passes; batch of ${tokens.batch}`],
     ]));
-    return [...nodes, ...chosen.attempts.map(attemptBox)];
+    const said = chosen.attempts.length ? [el("h3", {}, "What the agent said"), ...chosen.attempts.map(attemptBox)] : [];
+    return [...nodes, ...waysOf(chosen.decisions), ...said, ...promptOf(chosen.prompt)];
   }
 
   function mount(root, { replay, art, files = {}, links = {} }) {

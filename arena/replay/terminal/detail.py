@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from arena.printable import printable
+from arena.printable import percent, printable
 from arena.replay.terminal.strip import COLORS, PARTS, seconds
-from arena.replay.viewmodel import Attempt, Chosen, Ply, Replay
+from arena.replay.viewmodel import Attempt, Chosen, Ply, PromptPart, Replay
+from inference.types import Decision
 
 
 def move_detail(replay: Replay, ply: Ply) -> Text:
@@ -34,7 +35,7 @@ def _how(chosen: Chosen) -> Iterator[Text]:
     yield _fact("agent", chosen.agent)
     yield _fact("policy", chosen.policy)
     if chosen.probability is not None:
-        yield _fact("probability", f"{chosen.probability:.1%}").append_text(_bar(chosen.probability))
+        yield _fact("probability", percent(chosen.probability)).append_text(_bar(chosen.probability))
     time, tokens = chosen.latency, chosen.tokens
     if time is not None:
         yield _fact("time", seconds(time.total_ms))
@@ -45,8 +46,36 @@ def _how(chosen: Chosen) -> Iterator[Text]:
         yield _fact("prompt", f"{tokens.prompt} tokens, {tokens.new} of them new")
         yield _fact("generated", f"{tokens.generated} tokens")
         yield _fact("computed", f"{tokens.forwarded} tokens, {tokens.passes} passes, batch of {tokens.batch}")
-    yield Text()
-    yield from _tries(chosen.attempts)
+    if chosen.decisions:
+        yield Text()
+        yield Text("The likeliest ways, and the one taken", "bold")
+        yield from _ways(chosen.decisions)
+    if chosen.attempts:
+        yield Text()
+        yield Text("What the agent said", "bold")
+        yield from _tries(chosen.attempts)
+    if chosen.prompt:
+        yield Text()
+        yield Text("New in the prompt", "bold")
+        yield from _prompt(chosen.prompt)
+
+
+def _prompt(parts: tuple[PromptPart, ...]) -> Iterator[Text]:
+    for part in parts:
+        yield Text(f"{part.role}:", "dim")
+        for line in part.text.splitlines() or [part.text]:
+            yield Text(f"   {printable(line)}")
+
+
+def _ways(decisions: tuple[Decision, ...]) -> Iterator[Text]:
+    """What the answer could have begun with, at each point where there was a choice; an empty line between two."""
+    for number, decision in enumerate(decisions):
+        if number:
+            yield Text()
+        for index, option in enumerate(decision.options):
+            mark, style = ("▸", "bold") if index == decision.taken else (" ", "")
+            way = f"{mark} {printable(option.text.strip()):<9} {percent(option.probability):>6}"
+            yield Text(way, style).append_text(_bar(option.probability))
 
 
 def _tries(attempts: tuple[Attempt, ...]) -> Iterator[Text]:

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Static
 
+from arena.clocks import clock_text
 from arena.errors import ArenaError
 from arena.printable import printable
 from arena.replay.terminal.board import ply_board
@@ -34,6 +35,7 @@ SHORTEST_S = 0.04
 FOLLOW_S = 1.0
 """How often a game that is being played is looked at again."""
 
+SCROLLED_LINES = 5
 LARGE_LINES = 41
 """Lines of a terminal from which on a chess board is drawn large."""
 
@@ -50,6 +52,8 @@ class GameScreen(Screen[None]):
         Binding("space", "play", "play"),
         Binding("plus,equals_sign", "speed(1)", "speed", key_display="+ -"),
         Binding("minus", "speed(-1)", "slower", show=False),
+        Binding("down,pagedown", "scroll(1)", "details", show=False),
+        Binding("up,pageup", "scroll(-1)", "details", show=False),
         Binding("r", "recorded", "real time"),
         Binding("f", "flip", "flip"),
         Binding("a", "ascii", "ASCII"),
@@ -101,12 +105,17 @@ class GameScreen(Screen[None]):
     def show(self, ply: int) -> None:
         """Shows the game after a ply; those that there are not become the nearest."""
         self.ply = min(max(ply, 0), self.replay.last)
+        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
         if self.ply == self.replay.last:
             self._pause()
         self._draw()
 
     def action_step(self, plies: int) -> None:
         self.show(self.ply + plies)
+
+    def action_scroll(self, steps: int) -> None:
+        """Moves what is told about the move by some of its lines."""
+        self.query_one("#detail", VerticalScroll).scroll_relative(y=steps * SCROLLED_LINES, animate=False)
 
     def action_jump(self, ply: int) -> None:
         self.show(ply)
@@ -233,7 +242,7 @@ class GameScreen(Screen[None]):
         line = Text("> " if to_move else "  ", no_wrap=True, overflow="ellipsis")
         line.append(player.side, "bold" if to_move else "dim").append(f"  {printable(player.name)}")
         if ply.clocks_ms is not None:
-            line.append("   ").append(f" {_clock(ply.clocks_ms[index])} ", "reverse" if to_move else "")
+            line.append("   ").append(f" {clock_text(ply.clocks_ms[index])} ", "reverse" if to_move else "")
         return line
 
     def _status(self) -> Text:
@@ -243,10 +252,3 @@ class GameScreen(Screen[None]):
         line.append("  check" if ply.check else "", "bold red")
         kind = "recorded speed" if self.recorded else "fixed speed"
         return line.append(f"   {'playing' if self.playing else 'paused'}, {kind} x {SPEEDS[self.speed]:g}", "dim")
-
-
-def _clock(ms: float) -> str:
-    """Minutes and seconds left; tenths in the last twenty seconds."""
-    tenths = max(0, int(ms // 100))
-    minutes, seconds = divmod(tenths // 10, 60)
-    return f"{minutes}:{seconds:02}" + (f".{tenths % 10}" if tenths < 200 else "")

@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Input, Static
 
-from arena.cli.games import how_it_ended
 from arena.errors import ArenaError
-from arena.printable import printable
+from arena.game_line import HEADINGS, game_cells
 from arena.replay.terminal.record import Record
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from arena.store.queries import GameLine
 
 REFRESH_S = 2.0
-HEADINGS = ("game", "run", "rules", "first", "second", "result", "plies", "ended by", "started")
 
 
 class GamesScreen(Screen[None]):
@@ -110,7 +108,7 @@ class GamesScreen(Screen[None]):
         table: DataTable[Text] = self.query_one(DataTable)
         if self._wanted is None and table.cursor_row < len(self._shown):
             self._wanted = self._shown[table.cursor_row]
-        rows = [(game.game_id, _cells(game)) for game in self._all]
+        rows = [(game.game_id, game_cells(game)) for game in self._all]
         found = [(game, cells) for game, cells in rows if all(word in " ".join(cells).lower() for word in words)]
         self._shown = [game for game, _ in found]
         table.clear()
@@ -128,18 +126,3 @@ class GamesScreen(Screen[None]):
         if count == self._record.filters.most:
             line.append(f" (the newest {count}; --limit N lists more)", "dim")
         return line if count else line.append("; no recorded game matches", "dim")
-
-
-def _cells(game: GameLine) -> tuple[str, ...]:
-    cells = (
-        str(game.game_id),
-        game.run,
-        game.game,
-        game.white,
-        game.black,
-        game.result or "",
-        str(game.plies),
-        how_it_ended(game),
-        f"{game.started_at:%Y-%m-%d %H:%M}" if game.started_at else "",
-    )
-    return tuple(printable(cell) for cell in cells)

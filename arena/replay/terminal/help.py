@@ -16,6 +16,7 @@ KEYS = (
     ("home end", "the start, the last ply"),
     ("space", "play, pause"),
     ("+ -", "faster, slower"),
+    ("↑ ↓", "more of what is told about the move"),
     ("r", "fixed speed, or as fast as it was played"),
     ("f", "turn the board"),
     ("a", "ASCII only, or figures"),

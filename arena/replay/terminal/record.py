@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from arena.replay.viewmodel import Replay, replay_of
+from arena.replay.prompts import recorded_replay
+from arena.replay.viewmodel import Replay
 
 if TYPE_CHECKING:
     from arena.store.database import Database
@@ -38,7 +39,7 @@ class Record:
 
     async def replay(self, game: int) -> Replay:
         """Raises StoreError for a game that cannot be replayed, UsageError for one that is not there."""
-        return await asyncio.to_thread(lambda: replay_of(self._detail(game)))
+        return await asyncio.to_thread(lambda: recorded_replay(self._detail(game)))
 
     async def written(self, game: int, write: Callable[[GameDetail], bytes]) -> bytes:
         """The game as `write` has it. Raises what that raises."""

@@ -31,11 +31,16 @@ function shortened(name) {
   return name.length > 80 ? `${name.slice(0, 80)}…` : name;
 }
 
+function seat(place, name, clock) {
+  place.replaceChildren(element("span", "", shortened(name)));
+  if (clock) place.append(" ", element("time", "", clock));
+}
+
 function fill(item, board) {
   item.classList.toggle("over", !board.playing);
   item.classList.toggle("janggi", board.game !== "chess");
-  item.querySelector(".seat.first").textContent = shortened(board.first);
-  item.querySelector(".seat.second").textContent = shortened(board.second);
+  seat(item.querySelector(".seat.first"), board.first, board.clocks[0]);
+  seat(item.querySelector(".seat.second"), board.second, board.clocks[1]);
   item.querySelector(".caption b").textContent = board.last;
   item.querySelector(".caption span").textContent = board.ending;
   const image = item.querySelector("img");

@@ -10,6 +10,7 @@ from agents.base import Accounting, Attempt, Clock, Failure, MoveReply, MoveRequ
 from agents.mqtt.codec import MAX_PAYLOAD, BadPayloadError, Rejected, decode
 from agents.mqtt.protocol import Answer, Ask, Offer, check_name
 from games import get_game
+from inference.types import Decision, Option
 
 
 @pytest.mark.parametrize(("game", "moves"), [("chess", ("e2e4", "e7e5")), ("janggi", ("a4b4",))])
@@ -25,7 +26,8 @@ def test_a_request_arrives_as_it_was_sent(game, moves):
 def test_a_reply_arrives_as_it_was_sent():
     costs = Accounting(prompt_tokens=3, queue_ms=1.5, batch_size=2)
     attempts = (Attempt("Zf9", Failure.UNPARSABLE, "no move", 5, costs), Attempt("e4\n</s>", accounting=costs))
-    sent = MoveReply("e2e4", attempts, "retry:2", 0.25)
+    decisions = (Decision((Option("e2…", 0.75), Option("d2…", 0.25)), 0),)
+    sent = MoveReply("e2e4", attempts, "retry:2", 0.25, decisions=decisions)
     assert decode(Answer, Answer.of(sent).encoded()).reply() == sent
     assert decode(Answer, Answer.of(MoveReply.resignation()).encoded()).reply() == MoveReply.resignation()
 

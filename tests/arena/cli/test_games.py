@@ -20,7 +20,7 @@ def test_table_lists_the_newest_first(busy, arena):
     code, out, err = arena("games")
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["game", "run", "rules", "white", "black", "result", "plies", "ended", "by", "started"]
+    assert lines[0] == ["game", "run", "rules", "first", "second", "result", "plies", "ended", "by", "started"]
     assert [line[:6] for line in lines[1:]] == [
         ["4", "busy", "chess", "bob", "alice", "1"],
         ["3", "busy", "chess", "alice", "bob", "0-1"],

@@ -93,7 +93,7 @@ def test_every_option_reaches_the_record(arena, recorded):
     options = {
         "--agents": 4, "--games": 3, "--concurrency": 1, "--seed": 9, "--temperature": 0.5, "--prompt": "pgn",
         "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--weights": "bfloat16", "--threads": 1,
-        "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7,
+        "--kv": "int8", "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7,
         "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "--game": "chess", "--time-control": "600+2", "--charge": "wall",
     }  # fmt: skip
     switches = [
@@ -116,8 +116,9 @@ def test_every_option_reaches_the_record(arena, recorded):
         "time_control": "600+2", "charge": "wall",
     }  # fmt: skip
     assert engine == {
-        "model": "m", "weights": "bfloat16", "threads": 1, "page_size": 32, "kv_memory_mb": 64, "max_batch_tokens": 128,
-        "max_batch": 7, "prefix_cache": False, "continuous_batching": False, "chunked_prefill": False,
+        "model": "m", "weights": "bfloat16", "threads": 1, "page_size": 32, "kv": "int8", "kv_memory_mb": 64,
+        "max_batch_tokens": 128, "max_batch": 7, "prefix_cache": False, "continuous_batching": False,
+        "chunked_prefill": False,
         "jump_forward": False, "select": "tree", "shared_attention": False,
     }  # fmt: skip
 

@@ -3,7 +3,10 @@ import json
 import chess
 import pytest
 
-from arena.events import AttemptRecord
+from agents.prompt_files import PromptLibrary
+from arena.events import AttemptRecord, DecisionRecord
+from arena.resources import data_path
+from arena.store.records import NewAgent
 from arena.store.runs import add_replay, load_run
 
 AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
@@ -56,6 +59,28 @@ def test_a_ply_is_shown_with_its_position(scribe, arena, ply):
     assert ("queue 10, prefill 110, decode 700, first token after 120" in out) == (ply == 1)
     assert ("40 prompted (30 cached), 14 forwarded in 5 passes, 4 generated; batch of 3" in out) == (ply == 1)
     assert ("1. played | e2e4" in out) == (ply == 1)
+
+
+def test_a_ply_is_shown_with_what_it_could_have_been_and_what_was_new_in_its_prompt(scribe, arena):
+    template = PromptLibrary(data_path("prompts")).load("transcript", "chess").hash
+    agents = (NewAgent("alice", "llm", {"prompt": "transcript"}), NewAgent("bob", "llm", {"prompt": "transcript"}))
+    scribe = scribe(agents=agents)
+    scribe.start(1, white_template=template, black_template="0123456789abcdef")
+    chose = (
+        DecisionRecord(options=((" e2…", 0.6), (" d2…", 0.3961)), taken=1),
+        DecisionRecord(options=((" d2d4", 0.75), (" d2d3", 0.25)), taken=0),
+    )
+    scribe.write(scribe.played(1, "d2d4", decisions=chose), scribe.played(1, "d7d5"))
+    out = arena("show", 1, "--ply", 1)[1]
+    assert "  1. e2… 60.0%  >d2… 39.6%\n  2. >d2d4 75.0%  d2d3 25.0%\n" in out
+    assert "New in the prompt:\n  system:\n    You write down games of chess" in out
+    assert "Its prompt cannot be shown: template transcript has changed since" in arena("show", 1, "--ply", 2)[1]
+    shown = json.loads(arena("show", 1, "--ply", 1, "--json")[1])
+    assert shown["position"]["prompt"][-1] == {"role": "assistant", "text": "Moves:"}
+    assert shown["moves"][0]["decisions"][1] == {
+        "options": [{"text": " d2d4", "probability": 0.75}, {"text": " d2d3", "probability": 0.25}],
+        "taken": 0,
+    }
 
 
 def test_failed_attempts_are_shown_with_what_was_said(scribe, arena):

@@ -8,6 +8,7 @@ import pytest
 
 from arena.store.queries import AttemptDetail, GameDetail, MoveDetail
 from games import get_game
+from inference.types import Decision, Option
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -116,6 +117,10 @@ def scholars_mate(game, attempt):
         attempt(2, "Bc5", "illegal", "'Bc5' is not legal"),
         attempt(3, "Bc4"),
     )
+    decisions = (
+        Decision((Option("Q…", 0.5), Option("N…", 0.3), Option("d4", 0.0004)), 0),
+        Decision((Option("Qf3", 0.6), Option("Qh5", 0.4)), 1),
+    )
     hostile = (attempt(1, "</script><script>alert(1)</script>\x1b[2J" + "x" * 10_000),)
     return game(
         ("e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7#"),
@@ -124,6 +129,7 @@ def scholars_mate(game, attempt):
             2: {"clock_ms": 59_000.0},
             3: {"attempts": tries, "policy": "retry:3", "probability": None},
             4: {"attempts": hostile},
+            5: {"decisions": decisions},
         },
         result="1-0",
         termination="checkmate",

@@ -46,7 +46,7 @@ def visit(tab, tmp_path):
 
 
 def words(page):
-    return page.locator(".hidden-words").inner_text()
+    return page.locator(".replay > .hidden-words").inner_text()
 
 
 def test_keys_step_through_the_game(visit, scholars_mate):
@@ -65,6 +65,18 @@ def test_keys_step_through_the_game(visit, scholars_mate):
     ]
     assert page.locator(".attempt.bad").count() == 2
     assert page.locator("[aria-current]").inner_text() == "Bc4"
+
+
+def test_a_move_is_shown_with_what_it_could_have_been(visit, scholars_mate):
+    page = visit(scholars_mate)
+    page.evaluate("location.hash = '#5'")
+    page.locator("[data-ply='5'][aria-current]").wait_for()
+    shown = page.locator(".ways ol").all()
+    assert [way.locator("li").all_text_contents() for way in shown] == [
+        ["Q…50.0%, taken", "N…30.0%", "d4<0.1%"],
+        ["Qf360.0%", "Qh540.0%, taken"],
+    ]
+    assert page.locator(".ways .taken").count() == 2
 
 
 def test_space_plays_to_the_end_and_plus_makes_it_faster(visit, scholars_mate):

@@ -63,7 +63,7 @@ async def test_list_is_newest_first_and_enter_opens(viewer):
 async def test_slash_searches_for_every_word(viewer):
     app = viewer()
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("slash", *"check", "space", *"alice")
+        await pilot.press("slash", *"mate", "space", *"al")
         assert app.screen.query_one(DataTable).row_count == 1
         await pilot.press("enter")
         await pilot.pause()
@@ -101,6 +101,16 @@ async def test_last_move_is_marked_and_told(viewer):
         assert "Black wins by checkmate" in facts
         assert "40 tokens, 10 of them new" in facts
         assert "check" in str(app.screen.query_one("#status", Static).visual)
+
+
+async def test_arrows_up_and_down_go_through_what_is_told_about_the_move(viewer):
+    app = viewer(2)
+    async with app.run_test(size=(100, 18)) as pilot:
+        detail = app.screen.query_one("#detail")
+        await pilot.press("down")
+        assert detail.scroll_y > 0
+        await pilot.press("up")
+        assert detail.scroll_y == 0
 
 
 async def test_space_plays_to_the_end_and_pauses(viewer):

@@ -3,10 +3,11 @@
 import pytest
 
 from arena.errors import StoreError
-from arena.events import AttemptRecord, EngineSampled, Event, RunEnded
+from arena.events import AttemptRecord, DecisionRecord, EngineSampled, Event, RunEnded
 from arena.store.models import EngineSampleRow
 from arena.store.queries import game_detail
 from arena.store.runs import add_replay, load_run
+from inference.types import Decision, Option
 
 
 @pytest.fixture
@@ -15,9 +16,13 @@ def one(scribe):
 
 
 def test_finished_game_holds_what_its_events_said(one):
+    chose = DecisionRecord(options=(("e2…", 0.6), ("d2…", 0.4)), taken=1)
     started = one.started(1, white_template="hash-w", black_template="hash-b")
     ended = one.ended(1, "1-0", "time", detail="bob was too slow")
-    first, second = one.played(1, "e2e4", clock_ms=59_000.0), one.played(1, "e7e5", probability=None)
+    first, second = (
+        one.played(1, "e2e4", clock_ms=59_000.0, decisions=(chose,)),
+        one.played(1, "e7e5", probability=None),
+    )
     one.write(started, first, second, ended.model_copy(update={"plies": 2}))
     game = game_detail(one.db, 1)
     assert (game.status, game.result, game.termination, game.void, game.plies, game.detail) == (
@@ -37,6 +42,7 @@ def test_finished_game_holds_what_its_events_said(one):
     assert (move.queue_ms, move.prefill_ms, move.decode_ms, move.ttft_ms, move.total_ms) == (10, 110, 700, 120, 900)
     assert (move.batch_size, move.forward_passes, move.probability, move.fen) == (3, 5, 0.31, first.fen)
     assert [(attempt.number, attempt.text, attempt.seed) for attempt in move.attempts] == [(1, "e2e4", 5)]
+    assert (move.decisions, reply.decisions) == ((Decision((Option("e2…", 0.6), Option("d2…", 0.4)), 1),), ())
     assert (reply.agent, reply.side, reply.probability, reply.played_at) == ("bob", "second", None, second.at)
 
 

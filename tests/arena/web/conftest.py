@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from arena.events import AttemptRecord
+from arena.events import AttemptRecord, DecisionRecord
 from arena.store.records import NewAgent, NewGame
 from arena.store.runs import create_run
 from arena.web.sample import write_sample
@@ -101,7 +101,8 @@ def hostile(database, scribe, new_run):
     game = NewGame(0, HOSTILE, "<b>bob</b>", "chess", 1, 200, "threefold", opening="<i>o</i>")
     run = scribe()
     run.run = create_run(database, replace(new_run(), agents=agents, games=(game,)))
-    run.write(run.started(2), run.played(2, "e2e4", attempts=(AttemptRecord(text=HOSTILE),)))
+    decision = DecisionRecord(options=((HOSTILE, 0.5), ("<b>bob</b>", 0.25)), taken=1)
+    run.write(run.started(2), run.played(2, "e2e4", attempts=(AttemptRecord(text=HOSTILE),), decisions=(decision,)))
     run.write(run.failed(2, text=HOSTILE, failure="unparsable", detail="<u>no move</u>"))
     run.write(run.ended(2, "1-0", "forfeit-unparsable", detail="<img src=x onerror=alert(1)>"))
     return run

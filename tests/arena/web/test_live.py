@@ -30,6 +30,26 @@ def test_a_stream_begins_with_the_whole_state_and_goes_on_with_what_changed(web,
     events.close()
 
 
+def test_boards_have_what_both_clocks_show(web, scribe):
+    run = scribe(games=2, config={"time_control": "60+1"})
+    run.start(1)
+    seen = []
+    for move, left in ((None, 0), ("e2e4", 60_500.0), ("e7e5", 12_340.0), ("g1f3", 59_999.0)):
+        if move:
+            run.write(run.played(1, move, clock_ms=left))
+        seen.append(next(web.events("/games/1/events"))["boards"][0]["clocks"])
+    assert seen == [["1:00", "1:00"], ["1:00", "1:00"], ["1:00", "0:12.3"], ["0:59", "0:12.3"]]
+    page = web.get("/runs/1/live").text
+    assert "<time>0:59</time>" in page
+    assert "<time>0:12.3</time>" in page
+
+
+def test_boards_of_games_without_a_time_control_have_no_clocks(web, scribe):
+    scribe(games=1).start(1, ["e2e4"])
+    assert next(web.events("/games/1/events"))["boards"][0]["clocks"] == []
+    assert "<time>" not in web.get("/runs/1/live").text
+
+
 def test_a_stream_tells_how_a_game_ended_and_that_the_run_did(web, scribe):
     run = scribe(games=1)
     run.start(1, ["e2e4"])
