@@ -8,6 +8,7 @@ from typing import Protocol
 from agents.base import Agent, Clock, MoveReply, MoveRequest, PlayerLeft
 from games import get_game
 from games.base import IllegalMoveError, Position
+from games.pictures import Faces, board_text
 
 POLICY = "person"
 """The legality policy of a person: asked until the answer is a legal move."""
@@ -33,18 +34,21 @@ class Table(Protocol):
 
 
 class HumanAgent(Agent):
-    """Plays what a person types. Keeps nothing between calls."""
+    """Plays what a person types, and shows the board from the side of who is to move. Keeps nothing between calls."""
 
     is_person = True
 
-    def __init__(self, name: str, table: Table) -> None:
+    def __init__(self, name: str, table: Table, faces: Faces = "hanja") -> None:
+        """`faces` are what stands on the pieces; see `games.pictures`."""
         self.name = name
         self._table = table
+        self._faces = faces
 
     async def choose_move(self, request: MoveRequest) -> MoveReply:
         """Asks until the answer is a legal move or a resignation. Raises PlayerLeft."""
         position = request.position
-        self._table.say(f"\n{position.text()}\n{_last_move(position)}{_clocks(position, request.clock)}")
+        news = " ".join(filter(None, [_last_move(position), _clocks(position, request.clock)]))
+        self._table.say(f"\n{self._board(position)}\n{news}")
         side = get_game(position.game).sides[position.side_to_move]
         while True:
             try:
@@ -58,6 +62,8 @@ class HumanAgent(Agent):
                     raise PlayerLeft(f"{self.name} has left")
                 case "resign":
                     return MoveReply.resignation(POLICY)
+                case "board":
+                    self._table.say(self._board(position))
                 case word if word in _ANSWERS:
                     self._table.say(_ANSWERS[word](position))
                 case _:
@@ -68,13 +74,16 @@ class HumanAgent(Agent):
                     except ValueError as error:
                         self._table.say(f"{error}; `help` tells what can be typed.")
 
+    def _board(self, position: Position) -> str:
+        return board_text(position, flip=position.side_to_move == "second", faces=self._faces)
+
 
 def _last_move(position: Position) -> str:
     if not position.moves:
         return ""
     before = get_game(position.game).position(position.start_fen, position.moves[:-1])
     mover = get_game(position.game).sides[before.side_to_move]
-    return f"{mover} played {before.san(position.moves[-1])}. "
+    return f"{mover} played {before.san(position.moves[-1])}."
 
 
 def _clocks(position: Position, clock: Clock | None) -> str:
@@ -103,7 +112,6 @@ _ANSWERS: dict[str, Callable[[Position], str]] = {
     "help": _help,
     "?": _help,
     "moves": _moves,
-    "board": lambda position: position.text(),
     "undo": lambda position: NO_UNDO,
     "draw": lambda position: NO_DRAW,
 }

@@ -103,13 +103,21 @@ class LLMAgent(Agent):
         """The prompt of the first try in `position`. Raises ValueError for a game without a template."""
         return self._template(position).prompt(position)
 
+    def offered(self, position: Position) -> tuple[str, ...]:
+        """The moves that it picks from where decoding is constrained: the legal ones in their order, without the pass
+        as the settings say."""
+        legal = position.legal_moves()
+        if self.settings.may_pass:
+            return legal
+        return tuple(move for move in legal if not position.is_pass(move)) or legal
+
     def choices(self, position: Position) -> list[str]:
-        """The legal moves in their order, as the model writes them."""
+        """The moves that are offered, as the model writes them."""
         template = self._template(position)
-        return [template.choice(position, move) for move in position.legal_moves()]
+        return [template.choice(position, move) for move in self.offered(position)]
 
     async def distribution(self, position: Position) -> tuple[float, ...]:
-        """The model's probability of each legal move's whole text among those of all, in their order. Raises
+        """The model's probability of each offered move's whole text among those of all, in their order. Raises
         InfrastructureError."""
         with self._engine_for(_Clock(None)) as timeout_s:
             reply = await self._engine.score(
@@ -139,7 +147,7 @@ class LLMAgent(Agent):
             return MoveReply(None, (Attempt("", Failure.TIMEOUT, str(error), seed),), policy)
         attempt = Attempt(picked.text, seed=seed, accounting=picked.accounting)
         return MoveReply(
-            request.position.legal_moves()[picked.index],
+            self.offered(request.position)[picked.index],
             (attempt,),
             policy,
             picked.probability,

@@ -7,6 +7,9 @@ from typing import Literal
 
 from inference.types import SamplingParams
 
+DEFAULT_PROMPT = "transcript"
+"""The prompt template of agents that are told nothing else: `arena bench prompts` compares them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Legality:
@@ -36,14 +39,17 @@ class LLMSettings:
     """How an LLMAgent uses its model.
 
     `select` is how a constrained agent picks: `walk` walks the token trie of the legal moves, `score` draws
-    from the probabilities of the whole moves. `max_tokens` (None: what the prompt template says), `top_k` and `top_p`
-    shape free text only; `temperature` 0 is greedy everywhere. `seed` makes an agent draw otherwise than its equals.
+    from the probabilities of the whole moves. Unless it `may_pass`, it picks a pass only where there is nothing else: a
+    model that cannot play soon passes, and two passes end a game. `max_tokens` (None: what the prompt template says),
+    `top_k` and `top_p` shape free text only; `temperature` 0 is greedy everywhere. `seed` makes an agent draw otherwise
+    than its equals.
     Raises InvalidRequestError (a ValueError) for values out of range.
     """
 
     temperature: float = 1.0
     legality: Legality = Legality()
     select: Literal["walk", "score"] = "walk"
+    may_pass: bool = False
     max_tokens: int | None = None
     top_k: int = 0
     top_p: float = 1.0
@@ -69,6 +75,6 @@ class LLMSettings:
         if self.seed is not None:
             always["seed"] = self.seed
         if self.legality.kind == "constrained":
-            return always | {"select": self.select}
+            return always | {"select": self.select, "pass": self.may_pass}
         own = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
         return always | own | {"top_k": self.top_k, "top_p": self.top_p}

@@ -16,12 +16,13 @@ from agents.kind import (
     Kind,
     Option,
     Target,
+    read_flag,
     read_integer,
     read_number,
     read_one_of,
 )
 from agents.llm import LLMAgent
-from agents.llm_settings import Legality, LLMSettings
+from agents.llm_settings import DEFAULT_PROMPT, Legality, LLMSettings
 from agents.mqtt.kind import MQTT
 from agents.prompt_files import PromptLibrary
 from agents.prompts import PromptTemplate
@@ -109,14 +110,14 @@ def _read_legality(text: str) -> str:
     return str(Legality.parse(text))
 
 
-DEFAULT_PROMPT = "transcript"
-
 _PROMPT_KEYS = ("prompt", "system", "persona", "examples")
 
 
 def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
     own = {key: value for key, value in spec.settings.items() if key not in _PROMPT_KEYS}
-    merged = {**defaults, **own}
+    merged = {key: value for key, value in {**defaults, **own}.items() if key != "prompt"}
+    if "pass" in merged:
+        merged["may_pass"] = merged.pop("pass")
     try:
         if "legality" in merged:
             merged["legality"] = Legality.parse(str(merged["legality"]))
@@ -131,12 +132,16 @@ def _llm_settings(spec: AgentSpec, defaults: Mapping[str, Any]) -> LLMSettings:
 
 def _llm_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
     model = {"model": spec.target} if spec.target else {}
-    prompt = {"prompt": DEFAULT_PROMPT} | {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
-    return model | _llm_settings(spec, defaults).in_force() | prompt
+    return model | _llm_settings(spec, defaults).in_force() | _prompt_in_force(spec, defaults)
+
+
+def _prompt_in_force(spec: AgentSpec, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: spec.settings[key] for key in _PROMPT_KEYS if key in spec.settings}
+    return {"prompt": defaults.get("prompt", DEFAULT_PROMPT)} | own
 
 
 def _template(spec: AgentSpec, game: str, context: BuildContext) -> PromptTemplate:
-    return recorded_template(spec.settings, game, context.prompts)
+    return recorded_template(_prompt_in_force(spec, context.defaults), game, context.prompts)
 
 
 def recorded_template(settings: Mapping[str, Any], game: str, prompts: PromptLibrary) -> PromptTemplate:
@@ -167,6 +172,8 @@ _LLM = Kind(
         Option("legality", "policy", "constrained, retry:N or free.", _read_legality),
         Option("select", "walk|score", "Constrained: decide token by token, or weigh whole moves.",
                read_one_of("walk", "score"), "walk"),
+        Option("pass", "true|false", "Constrained: janggi's pass is a move to choose, even if there are others.",
+               read_flag, False),
         Option("prompt", "name|file", "The prompt template; a file of your own ends in .toml.", str, DEFAULT_PROMPT),
         Option("system", "text", "Instead of the template's system prompt.", str),
         Option("persona", "text", "Told behind the system prompt.", str),
@@ -186,7 +193,7 @@ _LLM = Kind(
 
 
 def _build_human(spec: AgentSpec, name: str, context: BuildContext) -> Agent:
-    return HumanAgent(name, own_terminal())
+    return HumanAgent(name, own_terminal(), **spec.settings)  # type: ignore[arg-type]  # read by the options below
 
 
 _HUMAN = Kind(
@@ -194,7 +201,11 @@ _HUMAN = Kind(
     summary="A person at this terminal.",
     example="human?name=Ada",
     build=_build_human,
-)
+    options=(
+        Option("faces", "hanja|hangul|letters", "Of the pieces on the board; letters also in chess.",
+               read_one_of("hanja", "hangul", "letters"), "hanja"),
+    ),
+)  # fmt: skip
 
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (_LLM, UCI, _RANDOM, _HUMAN, MQTT, _PYTHON)}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from agents.llm_settings import Legality
+from agents.llm_settings import DEFAULT_PROMPT, Legality
 from agents.spec import spec_text
 from arena.clocks import Charge, TimeControl
 from arena.errors import UsageError
@@ -77,10 +77,12 @@ class RunConfig(BaseModel):
     concurrency: int = Field(default=1, ge=1, le=MAX_AGENTS)  # games at once
     game: str = "chess"  # or `mixed`
     fen: str | None = None
+    opening: str | None = None  # of the game's own list, by name
     max_plies: int = Field(default=200, ge=1, le=MAX_PLIES)
     seed: int = Field(default_factory=draw_seed, ge=0, lt=2**63)
     temperature: float = Field(default=1.0, ge=0, allow_inf_nan=False)  # of agents whose spec says nothing else
     legality: str = "constrained"  # likewise
+    prompt: str = Field(default=DEFAULT_PROMPT, min_length=1)  # likewise: a template's name or file
     move_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)  # wall seconds; None: the clock's
     time_control: str | None = None  # seconds for the game + seconds a move, such as 60+1
     charge: Charge = "compute"  # of a move's time, by the clocks
@@ -134,14 +136,23 @@ class RunConfig(BaseModel):
         return None if self.time_control is None else TimeControl.parse(self.time_control, self.charge)
 
     @property
+    def llm_defaults(self) -> dict[str, Any]:
+        """Settings of `llm` agents whose spec says nothing else."""
+        return {"temperature": self.temperature, "legality": self.legality, "prompt": self.prompt}
+
+    @property
     def games_played(self) -> tuple[str, ...]:
         """The names of the games that `game` stands for: `mixed` is chess and janggi by turns."""
         return MIXED if self.game == "mixed" else (self.game,)
 
     @model_validator(mode="after")
-    def _a_position_belongs_to_one_game(self) -> RunConfig:
-        if self.fen is not None and len(self.games_played) > 1:
-            raise ValueError(f"--fen goes with one game, not with --game {self.game}")
+    def _games_start_in_one_way(self) -> RunConfig:
+        starts = {"--fen": self.fen, "--opening": self.opening}
+        given = [option for option, value in starts.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"give {' or '.join(given)}, not both")
+        if given and len(self.games_played) > 1:
+            raise ValueError(f"{given[0]} goes with one game, not with --game {self.game}")
         return self
 
     @model_validator(mode="after")

@@ -25,6 +25,7 @@ from arena.config import EngineSettings, RunConfig
 from arena.engines import EngineConditions, Engines
 from arena.errors import ArenaError, UsageError
 from arena.match import Adjudicator
+from arena.openings import Opening, find_opening
 from arena.printable import message_of
 from arena.resources import data_path
 from arena.schedule import certain_repeats, make_schedule, unique_names
@@ -43,9 +44,7 @@ class Conditions(EngineConditions, Protocol):
     """What agents play under: the part that `arena play` and a tournament have in common."""
 
     @property
-    def temperature(self) -> float: ...
-    @property
-    def legality(self) -> str: ...
+    def llm_defaults(self) -> dict[str, Any]: ...
     @property
     def move_timeout(self) -> float | None: ...
     @property
@@ -68,7 +67,6 @@ class Roster:
         """`broker` is where remote agents are asked."""
         self.specs = specs
         self.conditions = conditions
-        self._defaults = {"temperature": conditions.temperature, "legality": conditions.legality}
         self.engines = Engines(conditions)
         self.uci_engines = EnginePool()
         self.remote = None if broker is None else Link(broker)
@@ -78,7 +76,7 @@ class Roster:
             engine_for=self.engines.of,
             prompts=PromptLibrary(data_path("prompts")),
             games=conditions.games_played,
-            defaults=self._defaults,
+            defaults=conditions.llm_defaults,
         )
         self.agents: Mapping[str, Agent] = self._build()
         self._check_people()
@@ -103,7 +101,7 @@ class Roster:
         """Every setting in force of the agent `name`, as JSON values."""
         spec = self.specs[name]
         model = {"model": self.conditions.engine.model} if get_kind(spec.kind).asks_model else {}
-        return model | settings_in_force(spec, self._defaults)
+        return model | settings_in_force(spec, self.conditions.llm_defaults)
 
     def new_agents(self) -> tuple[NewAgent, ...]:
         """The agents as they go into the record. All must be started."""
@@ -197,13 +195,16 @@ class Lineup(Roster):
         names = unique_names(
             [spec.name or _nickname(spec) for spec in dealt], numbered=[spec.name is None for spec in dealt]
         )
-        self._check_position()
+        self._opening = self._find_opening()
         super().__init__(dict(zip(names, dealt, strict=True)), config, broker)
 
-    def _check_position(self) -> None:
+    def _find_opening(self) -> Opening | None:
+        """The opening that was asked for by name. Raises UsageError if games cannot start as they should."""
         try:
             for game in self.config.games_played:
                 get_game(game).position(self.config.fen)
+            name = self.config.opening
+            return None if name is None else find_opening(get_game(self.config.game), name)
         except (UnknownGameError, InvalidPositionError, IllegalMoveError) as error:
             raise UsageError(str(error)) from error
 
@@ -216,6 +217,7 @@ class Lineup(Roster):
             rule_policies={game: get_game(game).rule_policy for game in self.config.games_played},
             max_plies=self.config.max_plies,
             start_fen=self.config.fen,
+            opening=self._opening,
         )
 
     def new_run(self) -> NewRun:

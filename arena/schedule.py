@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agents.seeds import derive_seed
+from arena.openings import Opening
 from arena.store.records import NewGame
 
 
@@ -59,6 +60,7 @@ def make_schedule(
     rule_policies: Mapping[str, str],
     max_plies: int,
     start_fen: str | None = None,
+    opening: Opening | None = None,
 ) -> tuple[NewGame, ...]:
     """The first `games` games between the agents `names`, an even number of them.
 
@@ -66,7 +68,7 @@ def make_schedule(
     whose twin is in the schedule too has their common `pair` number; one that is left over has None.
 
     What is played are the games of `rule_policies` (rules by name), in turn from board to board and from round to
-    round, and the same in both games of a pair.
+    round, and the same in both games of a pair. All begin with `opening` if there is one, else at `start_fen`.
     """
     boards, played = len(names) // 2, tuple(rule_policies)
     seats = []
@@ -89,7 +91,9 @@ def make_schedule(
             max_plies=max_plies,
             rule_policy=rule_policies[game],
             pair=pair if pair in complete else None,
-            start_fen=start_fen,
+            opening=opening.name if opening else None,
+            start_fen=opening.start_fen if opening else start_fen,
+            opening_moves=opening.moves if opening else (),
         )
         for index, (pair, pairing, game) in enumerate(seats)
     )
@@ -101,9 +105,10 @@ def certain_repeats(games: Sequence[NewGame], settings: Mapping[str, Mapping[str
     `settings` has, for each agent whose moves follow from the position alone, what its moves depend on, and None
     for every other agent.
     """
-    seen: Counter[tuple[str, str, str, str | None]] = Counter()
+    seen: Counter[tuple[str, ...]] = Counter()
     for game in games:
         white, black = settings[game.white], settings[game.black]
         if white is not None and black is not None:
-            seen[repr(sorted(white.items())), repr(sorted(black.items())), game.game, game.start_fen] += 1
+            start = (game.game, game.start_fen or "", *game.opening_moves)
+            seen[repr(sorted(white.items())), repr(sorted(black.items())), *start] += 1
     return sum(count - 1 for count in seen.values())

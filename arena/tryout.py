@@ -26,7 +26,7 @@ from inference.types import Message, Text
 
 @dataclass(frozen=True, slots=True)
 class LikelyMove:
-    """A legal move with the model's probability for it: of its whole text, among the legal moves."""
+    """A move offered, with the model's probability for it: of its whole text, among those offered."""
 
     move: str
     san: str
@@ -60,7 +60,7 @@ async def try_agent(
     the result.
     """
     engines = Engines(config)
-    defaults = {"temperature": config.temperature, "legality": config.legality}
+    defaults = config.llm_defaults
     remote = None if broker is None else Link(broker)
     context = BuildContext(engines.of, PromptLibrary(data_path("prompts")), (position.game,), defaults, remote=remote)
     try:
@@ -97,5 +97,5 @@ async def _likeliest(agent: Agent, position: Position, top: int) -> tuple[Likely
     if not isinstance(agent, LLMAgent) or not agent.templates[position.game].can_constrain or not top:
         return ()
     probabilities = await agent.distribution(position)
-    ranked = sorted(zip(probabilities, position.legal_moves(), strict=True), key=lambda entry: -entry[0])
+    ranked = sorted(zip(probabilities, agent.offered(position), strict=True), key=lambda entry: -entry[0])
     return tuple(LikelyMove(move, position.san(move), probability) for probability, move in ranked[:top])

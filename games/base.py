@@ -23,10 +23,6 @@ class UnknownGameError(ValueError):
     """A game that is not in the registry. The message lists those that are."""
 
 
-class UnknownOpeningError(ValueError):
-    """An opening that the game does not know by name. The message lists those it knows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a game ended by its own rules. `winner` is None for a draw; `termination` is the rule's name."""
@@ -88,6 +84,10 @@ class Position(ABC):
     def outcome(self) -> Outcome | None:
         """The result if the game is over by its rules, else None."""
 
+    def is_pass(self, move: str) -> bool:
+        """Whether the canonical `move` moves nothing. Only some games have such a move."""
+        return False
+
     def winner_on_points(self) -> Side | None:
         """Who wins if a limit outside the rules stops the game here; None, a draw, unless points are counted."""
         return None
@@ -130,13 +130,6 @@ class Game(ABC):
     def openings(self) -> Mapping[str, str]:
         """Start positions that have a name, as FEN; empty if the game has none."""
         return {}
-
-    def opening(self, name: str) -> str:
-        """The FEN of a named start position. Raises UnknownOpeningError."""
-        if name not in self.openings:
-            known = f"there is {', '.join(self.openings)}" if self.openings else "it has none by name"
-            raise UnknownOpeningError(f"unknown opening {name!r} of {self.name}; {known}")
-        return self.openings[name]
 
     @abstractmethod
     def position(self, fen: str | None = None, moves: Sequence[str] = ()) -> Position:

@@ -11,7 +11,6 @@ from agents.base import FLAG_MARGIN_MS, Accounting, Agent, Attempt, Failure, Mov
 from agents.uci.pool import EnginePool
 from agents.uci.process import IllegalAnswerError, Setup, find_engine
 from agents.uci.settings import UciSettings
-from games.base import Position
 
 POLICY = "engine"
 """The legality policy of every UCI engine: one answer, which has to be a legal move."""
@@ -79,13 +78,6 @@ class UciAgent(Agent):
             detail = f"{self._program} played {answer!r}, which is not legal here"
             return self._failed(answer, Failure.ILLEGAL, detail, asked, begun)
         return MoveReply(answer, (Attempt(answer, accounting=_accounting(asked, begun)),), POLICY)
-
-    async def score(self, position: Position, game_id: int) -> int | None:
-        """What the engine thinks of `position` when it has forgotten everything else: centipawns for the side to move
-        (`agents.uci.score`), None if it tells none. Raises EngineDiedError, EngineStartError."""
-        async with self._pool.lend(self._setups[position.game], game_id) as process:
-            process.last_game = None  # whoever asks it next begins anew
-            return (await process.search(position, self.settings.limits(None), new_game=True)).score
 
     async def close(self) -> None:
         if self._entered:

@@ -59,6 +59,7 @@ class Judge:
         Raises UnusableAgentError for a program that says neither, AgentCrashed if it ends.
         """
         async with self._pool.lend(self._setups[position.game]) as process:
+            process.last_game = None  # a player of the same pool who keeps what it searched begins anew
             try:
                 found = await process.search(position, self._limits, new_game=True)
             except IllegalAnswerError as error:

@@ -18,7 +18,7 @@ from arena.printable import printable
 
 if TYPE_CHECKING:
     from agents.base import Attempt
-    from agents.kind import Kind
+    from agents.kind import Kind, Value
     from agents.mqtt.broker import Broker
     from arena.tryout import Tryout
     from games.base import Position
@@ -77,12 +77,17 @@ def _print_kind(kind: Kind) -> None:
     click.echo(f"{kind.name}{target}   {kind.summary}\n    {kind.example}")
     rows = [(f"{kind.target.key.upper()}", kind.target.help)] if kind.target else []
     for option in kind.options:
-        default = "" if option.default is None else f"  [default: {option.default}]"
+        default = "" if option.default is None else f"  [default: {_as_written(option.default)}]"
         rows.append((f"{option.name}={option.type}", option.help + default))
     if kind.any_option:
         rows.append(("KEY=VALUE", kind.any_option))
     _print_rows(rows)
     click.echo()
+
+
+def _as_written(value: Value) -> str:
+    """The value as a spec has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _print_rows(rows: list[tuple[str, str]]) -> None:

@@ -13,12 +13,14 @@ from arena.cli.options import console, echo_json, json_option
 from arena.errors import ArenaError, UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from agents.prompts import PromptTemplate
-    from arena.bench.prompts import Cost, PromptFigures
+    from arena.bench.prompts import PromptFigures
 
 
 @click.command("prompts")
-@click.option("--game", "games_named", multiple=True, metavar="NAME", help="Repeatable.  [default: chess]")
+@click.option("--game", "games_named", multiple=True, metavar="NAME", help="Repeatable.  [default: chess, janggi]")
 @click.option("--prompt", "named", multiple=True, metavar="NAME|FILE", help="Repeatable.  [default: all of them]")
 @click.option("--games", type=click.IntRange(min=1), default=4, show_default=True, help="Games of each, at once.")
 @click.option("--plies", type=click.IntRange(min=1), default=6, show_default=True, help="Moves asked for in each.")
@@ -46,14 +48,13 @@ def command(
     """
     from agents.prompt_files import PromptLibrary
     from agents.prompts import PromptError
+    from arena.config import MIXED
     from arena.resources import data_path
     from games.base import UnknownGameError
 
     library = PromptLibrary(data_path("prompts"))
     try:
-        templates = [
-            library.load(name, game) for game in games_named or ("chess",) for name in named or library.names()
-        ]
+        templates = [library.load(name, game) for game in games_named or MIXED for name in named or library.names()]
     except (PromptError, UnknownGameError) as error:
         raise UsageError(str(error)) from error
     figures = asyncio.run(
@@ -96,27 +97,28 @@ async def _measure(
 
 
 def _print(figures: list[PromptFigures]) -> None:
+    for game in dict.fromkeys(row.game for row in figures):
+        console().print(_table(game, [row for row in figures if row.game == game]))
+    if any(row.constrained is None for row in figures):
+        console().print("* in free text: its answer is more than a move, and cannot be held to the legal moves")
+
+
+def _table(game: str, figures: list[PromptFigures]) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold")
+    table = Table(title=game, title_justify="left", title_style="bold", box=None, header_style="bold")
     table.add_column("prompt")
-    for column in (
-        "game",
-        "prompt tokens",
-        "tokens/move",
-        "passes/move",
-        "cached",
-        "free: tokens/move",
-        "legal at first try",
-    ):
-        table.add_column(column, justify="left" if column == "game" else "right")
+    for column in ("prompt tokens", "tokens/move", "passes/move", "cached", "free: tokens/move", "legal at first try"):
+        table.add_column(column, justify="right")
     for row in figures:
-        legal = f"{row.legal_first}/{row.free.moves} ({row.legal_share:.0%})"
-        held = _cells(row.constrained) if row.constrained else ("-", "-", "-")
-        prompted = f"{row.free.prompt_tokens:,.0f}"
-        table.add_row(row.template, row.game, prompted, *held, f"{row.free.forwarded_tokens:,.1f}", legal)
-    console().print(table)
-
-
-def _cells(cost: Cost) -> tuple[str, str, str]:
-    return f"{cost.forwarded_tokens:,.1f}", f"{cost.passes:.1f}", f"{cost.cached_share:.1%}"
+        cost = row.constrained or row.free
+        table.add_row(
+            row.template + "*" * (row.constrained is None),
+            f"{row.free.prompt_tokens:,.0f}",
+            f"{cost.forwarded_tokens:,.1f}",
+            f"{cost.passes:.1f}",
+            f"{cost.cached_share:.1%}",
+            f"{row.free.forwarded_tokens:,.1f}",
+            f"{row.legal_first}/{row.free.moves} ({row.legal_share:.0%})",
+        )
+    return table

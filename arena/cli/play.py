@@ -59,10 +59,19 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 @click.option("--concurrency", type=int, metavar="N", help="Games at once.  [default: half the agents]")
 @click.option("--game", metavar="NAME", help="What is played.  [default: chess]")
 @click.option("--fen", help="Position that every game starts from.")
-@click.option("--max-plies", type=int, metavar="N", help="A game this long is a draw.  [default: 200]")
+@click.option(
+    "--opening",
+    metavar="NAME",
+    help="Opening of every game, such as 'Petrov, Italian', or of janggi the setups of both sides, such as "
+    "masangsangma-sangmamasang.",
+)
+@click.option("--max-plies", type=int, metavar="N", help="A game this long ends: a draw, or by points.  [default: 200]")
 @click.option("--seed", type=int, help="Makes the run repeatable.  [default: drawn at random, and printed]")
 @click.option("--temperature", type=float, help="Of llm agents whose spec has none.  [default: 1.0]")
 @click.option("--legality", metavar="POLICY", help="constrained, retry:N or free, likewise.  [default: constrained]")
+@click.option(
+    "--prompt", metavar="NAME|FILE", help="Template of `arena agents`, or .toml file, likewise.  [default: transcript]"
+)
 @click.option(
     "--move-timeout",
     type=float,
@@ -256,7 +265,7 @@ def _warn_of_repeats(lineup: Lineup) -> None:
     if repeats:
         logger.warning(
             "%d of %d games will repeat another move for move: equal agents that always answer the same, from one "
-            "position. Give them a temperature, other settings or another --fen.",
+            "position. Give them a temperature, other settings or another --opening.",
             repeats,
             lineup.config.games,
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option("--game", default="chess", show_default=True, metavar="NAME", help="Whose rules."),
     click.option("--fen", metavar="FEN", help="The position to begin with.  [default: the start of the game]"),
-    click.option("--opening", metavar="NAME", help="A start position that has a name, instead of --fen."),
+    click.option("--opening", metavar="NAME", help="An opening by name, instead of --fen: of janggi, its setups."),
     click.option("--moves", default="", metavar="MOVES", help='Moves from there, such as "e2e4 e7e5".'),
 )
 
@@ -29,18 +29,21 @@ def position_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_position(game: str, fen: str | None, opening: str | None, moves: str) -> Position:
     """The position that the options name; moves in any notation that the game reads. Raises UsageError."""
+    from arena.openings import find_opening
     from games import get_game
-    from games.base import InvalidPositionError, UnknownGameError, UnknownOpeningError
+    from games.base import InvalidPositionError, UnknownGameError
 
     if fen is not None and opening is not None:
         raise UsageError("give --fen or --opening, not both")
     try:
         rules = get_game(game)
-        position = rules.position(rules.opening(opening) if opening is not None else fen)
+        if opening is not None:
+            start = find_opening(rules, opening)
+            position = rules.position(start.start_fen, start.moves)
+        else:
+            position = rules.position(fen)
     except UnknownGameError as error:
         raise UsageError(f"--game: {error}") from error
-    except UnknownOpeningError as error:
-        raise UsageError(f"--opening: {error}") from error
     except InvalidPositionError as error:
         raise UsageError(f"--fen: {error}") from error
     for number, move in enumerate(moves.replace(",", " ").split(), start=1):

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
 
 from agents.base import Agent
 from agents.kind import AgentSpecError, BuildContext
@@ -55,7 +54,7 @@ def _offer(agent: Agent, config: RunConfig, engines: Engines) -> Offer:
     differ are not taken for one."""
     spec = parse_spec(config.agent[0])
     relies_on = {
-        "settings": settings_in_force(spec, _defaults(config)),
+        "settings": settings_in_force(spec, config.llm_defaults),
         "facts": dict(agent.facts),
         "model": engines.model_checksum,
     }
@@ -65,15 +64,12 @@ def _offer(agent: Agent, config: RunConfig, engines: Engines) -> Offer:
     return Offer(spec=f"{printable(spec.text)} [{digest}]", games=games, templates=templates)
 
 
-def _defaults(config: RunConfig) -> dict[str, Any]:
-    return {"temperature": config.temperature, "legality": config.legality}
-
-
 def _build(config: RunConfig, engines: Engines, name: str) -> Agent:
     try:
         for game in config.games_played:
             get_game(game)
-        context = BuildContext(engines.of, PromptLibrary(data_path("prompts")), config.games_played, _defaults(config))
+        library = PromptLibrary(data_path("prompts"))
+        context = BuildContext(engines.of, library, config.games_played, config.llm_defaults)
         return build_agent(parse_spec(config.agent[0]), name=name, context=context)
     except UnknownGameError as error:
         raise UsageError(str(error)) from error

@@ -13,9 +13,8 @@ from typing import Protocol
 
 from agents.base import AgentCrashed, UnusableAgentError
 from agents.kind import BuildContext
-from agents.registry import build_agent
 from agents.spec import parse_spec
-from agents.uci.agent import UciAgent
+from agents.uci.judge import Judge
 from arena.endings import Ending, Fault, other, result_of
 from arena.errors import ArenaError, UsageError
 from arena.printable import message_of
@@ -33,11 +32,11 @@ JUDGE_FAILURES = (AgentCrashed, UnusableAgentError, TimeoutError)
 """What asking the judge may raise."""
 
 
-class Judge(Protocol):
-    """Tells scores: `agents.uci.agent.UciAgent` does."""
+class Assessor(Protocol):
+    """Tells scores: `agents.uci.judge.Judge` does."""
 
-    async def score(self, position: Position, game_id: int) -> int | None:
-        """Centipawns for the side to move, mates as `agents.uci.score` has them."""
+    async def assess(self, position: Position) -> tuple[str, int]:
+        """The best move, and the score for the side to move as `agents.uci.score` has it."""
 
 
 class Oracle(Protocol):
@@ -50,7 +49,7 @@ class Oracle(Protocol):
 class Adjudication:
     """The rules in force and those who apply them. Owns the judge, from `start` to `close`."""
 
-    def __init__(self, rules: asked.Adjudication, judge: Judge | None = None, oracle: Oracle | None = None) -> None:
+    def __init__(self, rules: asked.Adjudication, judge: Assessor | None = None, oracle: Oracle | None = None) -> None:
         self.rules = rules
         self.judge = judge
         self.oracle = oracle
@@ -62,32 +61,29 @@ class Adjudication:
         rules = spec.adjudication
         if rules.judge is None and rules.syzygy is None:
             return None
-        judge: UciAgent | None = None
+        judge = None
         if rules.judge is not None:
-            built = build_agent(parse_spec(rules.judge), name="the judge", context=context)
-            assert isinstance(built, UciAgent)  # the spec lets no other kind through
-            judge = built
+            judge = Judge(parse_spec(rules.judge), context.games, context.uci_engines)
         return cls(rules, judge, None if rules.syzygy is None else Tablebases(Path(rules.syzygy)))
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What is known of the judge once it is started."""
-        version = self.judge.facts.get("version") if isinstance(self.judge, UciAgent) else None
-        return {} if version is None else {"judge": version}
+        return {"judge": self.judge.version} if isinstance(self.judge, Judge) and self.judge.version else {}
 
     def watch(self, game: StoredGame) -> Watch:
         return Watch(self, game)
 
     async def start(self) -> None:
         """Starts the judge. Raises UsageError if it cannot be."""
-        if isinstance(self.judge, UciAgent):
+        if isinstance(self.judge, Judge):
             try:
                 await self.judge.start()
             except UnusableAgentError as error:
                 raise UsageError(f"the judge: {error}") from error
 
     async def close(self) -> None:
-        if isinstance(self.judge, UciAgent):
+        if isinstance(self.judge, Judge):
             await self.judge.close()
 
 
@@ -98,7 +94,6 @@ class Watch:
         self._rules = adjudication.rules
         self._judge = adjudication.judge
         self._oracle = adjudication.oracle
-        self._game_id = game.game_id
         self._first_ply = len(game.new.opening_moves) + 1  # the opening is nobody's play
         self._scores: dict[int, int] = {}
 
@@ -162,8 +157,6 @@ class Watch:
             moves = position.moves[:ply]
             then = get_game(position.game).position(position.start_fen, moves)
             async with asyncio.timeout(JUDGE_LIMIT_S):
-                score = await self._judge.score(then, self._game_id)
-            if score is None:
-                raise AgentCrashed(f"it told no score of {then.fen}")
+                _, score = await self._judge.assess(then)
             self._scores[ply] = score if then.side_to_move == "first" else -score
         return self._scores[ply]

@@ -10,7 +10,7 @@ from agents.base import MoveRequest, PlayerLeft
 from agents.seeds import derive_seed
 from arena.lineup import Roster
 from arena.printable import message_of
-from arena.tournament.adjudication import JUDGE_FAILURES, JUDGE_LIMIT_S, Judge
+from arena.tournament.adjudication import JUDGE_FAILURES, JUDGE_LIMIT_S, Assessor
 from arena.tournament.lineup import TournamentLineup
 from arena.tournament.plan import Plan
 from arena.turn import Failed, Played, take_turn
@@ -64,15 +64,14 @@ async def _try(name: str, lineup: Roster, position: Position, seed: int) -> Tria
     return Trial(name, None, failure, _ms_since(begun))
 
 
-async def _try_judge(judge: Judge, position: Position) -> Trial:
+async def _try_judge(judge: Assessor, position: Position) -> Trial:
     begun = time.perf_counter()
     try:
         async with asyncio.timeout(JUDGE_LIMIT_S):
-            score = await judge.score(position, 0)
+            _, score = await judge.assess(position)
     except JUDGE_FAILURES as error:
         return Trial("the judge", None, message_of(error) or type(error).__name__, _ms_since(begun))
-    failure = "it tells no score" if score is None else ""
-    return Trial("the judge", None if score is None else f"score {score:+d}", failure, _ms_since(begun))
+    return Trial("the judge", f"score {score:+d}", "", _ms_since(begun))
 
 
 def _ms_since(begun: float) -> float:

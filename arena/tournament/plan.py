@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arena.tournament.formats.base import Format, Schedule, make_schedule
-from arena.tournament.formats.gauntlet import Gauntlet
-from arena.tournament.formats.knockout import Knockout
-from arena.tournament.formats.round_robin import RoundRobin
-from arena.tournament.formats.sequential import Sequential
-from arena.tournament.formats.swiss import Swiss, default_rounds
-from arena.tournament.openings import (
+from arena.openings import (
     Opening,
     check_enough,
     opening_order,
@@ -21,6 +15,12 @@ from arena.tournament.openings import (
     read_openings,
     start_position,
 )
+from arena.tournament.formats.base import Format, Schedule, make_schedule
+from arena.tournament.formats.gauntlet import Gauntlet
+from arena.tournament.formats.knockout import Knockout
+from arena.tournament.formats.round_robin import RoundRobin
+from arena.tournament.formats.sequential import Sequential
+from arena.tournament.formats.swiss import Swiss, default_rounds
 from arena.tournament.spec import TournamentSpec, spec_hash
 from games import get_game
 

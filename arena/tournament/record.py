@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from arena.endings import MAX_REPLAYS, REPLAYED
 from arena.errors import UsageError
+from arena.openings import Opening, opening_order
 from arena.store.records import NewGame
 from arena.store.stages import Try
 from arena.tournament.faults import sentence
 from arena.tournament.formats.base import ScheduledGame
-from arena.tournament.openings import Opening, opening_order
 from arena.tournament.plan import Plan, format_of
 from arena.tournament.spec import TournamentSpec
 from games import get_game

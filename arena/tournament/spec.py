@@ -192,6 +192,11 @@ class TournamentSpec(Part):
         return None if self.time_control is None else TimeControl.parse(self.time_control, self.charge)
 
     @property
+    def llm_defaults(self) -> dict[str, Any]:
+        """Settings of `llm` agents whose spec says nothing else."""
+        return {"temperature": self.temperature, "legality": self.legality}
+
+    @property
     def games_played(self) -> tuple[str, ...]:
         """The one game that is played."""
         return (self.game,)

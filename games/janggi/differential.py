@@ -93,7 +93,7 @@ def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choo
         origin, target = MOVE_OF[position.moves[-2]]
         back = MOVE_NAMES[target][origin]
     if choose.random() < habits.take_pass:
-        pools.append([move for move in moves if _is_pass(move)])
+        pools.append([move for move in moves if position.is_pass(move)])
     if choose.random() < habits.give_check:
         pools.append([move for move in moves if position.play(move).in_check])
     if choose.random() < habits.face_general:
@@ -101,11 +101,6 @@ def _pick(position: JanggiPosition, moves: tuple[str, ...], habits: Habits, choo
     pools.append([move for move in moves if move == back])
     pool = next((pool for pool in pools if pool), moves)
     return back if back in pool else choose.choice(pool)
-
-
-def _is_pass(move: str) -> bool:
-    origin, target = MOVE_OF[move]
-    return origin == target
 
 
 def _start(choose: random.Random, rule_set: str) -> JanggiPosition:
@@ -153,9 +148,9 @@ def _check(rule_set: str, position: JanggiPosition, seen: Counter[str], *, fully
         _same(game, "outcome", _value(position, outcome), _their_claim(game))
     seen["check"] += position.in_check
     seen["bikjang"] += position.is_bikjang
-    seen["passed"] += bool(position.moves) and _is_pass(position.moves[-1])
-    seen["pass is the only move"] += len(moves) == 1 and _is_pass(moves[0])
-    seen["pass is legal in check"] += position.in_check and any(map(_is_pass, moves))
+    seen["passed"] += bool(position.moves) and position.is_pass(position.moves[-1])
+    seen["pass is the only move"] += len(moves) == 1 and position.is_pass(moves[0])
+    seen["pass is legal in check"] += position.in_check and any(map(position.is_pass, moves))
     if outcome is not None:
         seen[outcome.termination] += 1
 

@@ -195,6 +195,10 @@ class JanggiPosition(Position):
             return Outcome("second" if self._cho else "first", "checkmate")
         return endings.drawn_out_end(self._line, self._clock, self.side_to_move, self._rules)
 
+    def is_pass(self, move: str) -> bool:
+        origin, target = MOVE_OF[move]
+        return origin == target
+
     def winner_on_points(self) -> Side | None:
         return endings.leader(self.board) if self._rules.points else None
 

@@ -5,6 +5,7 @@ import pytest
 from agents.base import Clock, MoveRequest, PlayerLeft
 from agents.human import HELP, NO_DRAW, NO_UNDO, HumanAgent
 from games import get_game
+from games.pictures import board_text
 
 
 class Table:
@@ -48,9 +49,23 @@ async def test_janggi_is_played_by_hand():
 async def test_the_board_the_last_move_and_the_clocks_come_before_the_question():
     _, said = await ask("Nc3", moves="e2e4 e7e5", clock=Clock(61_500, 9_000, 0))
     shown, question = said
-    assert get_game("chess").position(None, ["e2e4", "e7e5"]).text() in shown
+    assert board_text(get_game("chess").position(None, ["e2e4", "e7e5"])) in shown
     assert "Black played e5. Time left: White 1:01.5, Black 0:09.0." in shown
     assert question == "Ada (White), move 2: "
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "answer", "nearest"),
+    [
+        ("chess", "e2e4", "e7e5", "8 ♜ ♞ ♝ ♚ ♛ ♝ ♞ ♜"),
+        ("janggi", "a4b4", "i7h7", "10  (車)(馬)(象)(士)-+--(士)(象)(馬)(車)"),
+    ],
+)
+async def test_who_plays_second_has_their_own_side_at_the_bottom(game, moves, answer, nearest):
+    _, said = await ask("board", answer, moves=moves, game=game)
+    again = said[2].splitlines()
+    assert again[-2] == nearest
+    assert said[0].strip("\n").splitlines()[: len(again)] == again
 
 
 async def test_it_asks_until_the_answer_is_a_legal_move():
@@ -68,7 +83,7 @@ async def test_it_asks_until_the_answer_is_a_legal_move():
         ("?", HELP.format(san="h4", move="h2h4")),
         ("UNDO", NO_UNDO),
         ("draw", NO_DRAW),
-        ("board", get_game("chess").position().text()),
+        ("board", board_text(get_game("chess").position())),
     ],
 )
 async def test_a_word_is_answered_and_the_question_put_again(word, answer):

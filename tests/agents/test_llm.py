@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from agents.base import Accounting, Failure, InfrastructureError
+from agents.base import Accounting, Failure, InfrastructureError, MoveRequest
 from agents.llm import LLMAgent, draw, tempered
 from agents.llm_settings import Legality, LLMSettings
 from agents.seeds import derive_seed
+from games import get_game
 from inference.errors import (
     EngineClosedError,
     EngineFailedError,
@@ -62,6 +63,28 @@ async def test_constrained_chooses_among_the_legal_moves(make, engine, ask) -> N
     assert (reply.policy, reply.probability, reply.failure) == ("constrained", 0.25, None)
     assert reply.accounting == COST
     assert [attempt.text for attempt in reply.attempts] == [reply.move]
+
+
+@pytest.mark.parametrize("select", ["walk", "score"])
+async def test_a_pass_is_offered_only_to_agents_that_may(make, engine, select) -> None:
+    position = get_game("janggi").position()
+    engine.logprobs = lambda choices: [float(index == 14) for index in range(len(choices))]
+    assert position.legal_moves()[14] == "e2e2"
+    request = MoveRequest(position, game_id=1, ply=1, seed=7)
+    for may_pass, offered in ((True, 32), (False, 31)):
+        agent = make(games=("janggi",), select=select, temperature=0, may_pass=may_pass)
+        reply = await agent.choose_move(request)
+        assert len(engine.calls[-1].choices) == offered
+        assert ("e2e2" in engine.calls[-1].choices) == may_pass
+        assert reply.move == reply.attempts[0].text == engine.calls[-1].choices[14 if select == "score" else -1]
+        assert len(await agent.distribution(position)) == offered
+
+
+async def test_a_pass_is_played_where_there_is_nothing_else(make, engine) -> None:
+    position = get_game("janggi").position("4k4/9/9/9/9/9/9/3r1r3/9/4K4 w - - 0 1")
+    assert position.legal_moves() == ("e1e1",)
+    reply = await make(games=("janggi",)).choose_move(MoveRequest(position, game_id=1, ply=1, seed=7))
+    assert reply.move == "e1e1"
 
 
 async def test_select_score_draws_from_the_whole_move_probabilities(make, engine, ask) -> None:
@@ -380,7 +403,12 @@ def test_settings_out_of_range_are_refused(settings) -> None:
 
 
 def test_settings_in_force_are_those_that_have_an_effect() -> None:
-    assert LLMSettings().in_force() == {"temperature": 1.0, "legality": "constrained", "select": "walk"}
+    assert LLMSettings().in_force() == {
+        "temperature": 1.0,
+        "legality": "constrained",
+        "select": "walk",
+        "pass": False,
+    }
     assert LLMSettings(legality=Legality("retry", 3)).in_force() == {
         "temperature": 1.0,
         "legality": "retry:3",

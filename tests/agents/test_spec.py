@@ -224,7 +224,7 @@ def test_only_llm_agents_need_an_engine() -> None:
     assert needing == [True, False, False]
 
 
-LLM = {"temperature": 0.5, "legality": "constrained", "select": "walk", "prompt": DEFAULT_PROMPT}
+LLM = {"temperature": 0.5, "legality": "constrained", "select": "walk", "pass": False, "prompt": DEFAULT_PROMPT}
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,7 @@ LLM = {"temperature": 0.5, "legality": "constrained", "select": "walk", "prompt"
     [
         ("llm", LLM),
         ("llm?temperature=0", LLM | {"temperature": 0.0}),
+        ("llm?pass=true", LLM | {"pass": True}),
         ("llm:tiny?seed=3", LLM | {"model": "tiny", "seed": 3}),
         (
             "llm?legality=retry:2&top_k=5&max_tokens=9",
@@ -253,11 +254,21 @@ def test_own_settings_override_those_of_the_run(text: str, settings: dict) -> No
     assert settings_in_force(parse_spec(text), DEFAULTS) == settings
 
 
+@pytest.mark.parametrize(("text", "prompt"), [("llm", "pgn"), ("llm?prompt=fen-legal", "fen-legal")])
+def test_the_prompt_of_the_run_is_that_of_specs_that_name_none(context: BuildContext, text: str, prompt: str) -> None:
+    defaults = {**DEFAULTS, "prompt": "pgn"}
+    assert settings_in_force(parse_spec(text), defaults)["prompt"] == prompt
+    agent = build_agent(parse_spec(text), name="x", context=dataclasses.replace(context, defaults=defaults))
+    assert isinstance(agent, LLMAgent)
+    assert agent.templates["chess"].name == prompt
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("llm?top_k=5", "top_k has no effect with legality=constrained"),
         ("llm?max_tokens=5", "max_tokens has no effect with legality=constrained"),
+        ("llm?pass=true&legality=free", "pass has no effect with legality=free"),
         ("llm?select=score&legality=free", "select has no effect with legality=free"),
         ("llm?temperature=-1", "temperature must be a finite number of at least 0, not -1.0"),
         ("llm?legality=free&top_p=2", r"top_p must lie in \(0, 1\], not 2.0"),

@@ -69,6 +69,8 @@ def test_seeds_left_out_are_drawn_anew():
         ({"legality": "strict"}, ["--legality strict: must be constrained", "retry:N"]),
         ({"engine": {"model": ""}}, ["--model ''", "not be empty"]),
         ({"seed": -5}, ["--seed", "-5"]),
+        ({"fen": "x", "opening": "y"}, ["--fen or --opening", "not both"]),
+        ({"game": "mixed", "opening": "y"}, ["--opening goes with one game"]),
         ({"temperature": -0.5}, ["--temperature", "-0.5"]),
         ({"temperature": float("nan")}, ["--temperature", "nan"]),
         ({"move_timeout": 0}, ["--move-timeout", "0"]),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
 from collections import Counter
 
+import chess.pgn
 import pytest
 
 from agents.uci.process import EXTRA_PLACES
 from arena.config import RunConfig
 from arena.errors import ArenaError, UsageError
 from arena.lineup import Lineup
+from arena.pgn import to_pgn
 from arena.runner import play, resume
 from arena.store.database import Database
 from arena.store.models import AgentRow, RunRow
@@ -41,10 +44,19 @@ def brittle(tmp_path):
     return lambda lasts=1000, version=1: f"uci:{path}?args={version} {lasts}"
 
 
+def installed(name):
+    path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *EXTRA_PLACES]))
+    return f"uci:{path}?nodes=50" if path else pytest.skip(f"{name} is not installed")
+
+
 @pytest.fixture
 def stockfish():
-    path = shutil.which("stockfish", path=os.pathsep.join([os.environ.get("PATH", ""), *EXTRA_PLACES]))
-    return f"uci:{path}?nodes=50" if path else pytest.skip("stockfish is not installed")
+    return installed("stockfish")
+
+
+@pytest.fixture
+def fairy_stockfish():
+    return installed("fairy-stockfish")
 
 
 def config(*agents, **fields):
@@ -105,6 +117,42 @@ async def test_a_run_of_a_real_engine_repeats_move_for_move(tmp_path, stockfish)
     moves = [[game.moves for game in run.games] for run in runs]
     assert moves[0] == moves[1]
     assert len(set(moves[0])) == 4
+
+
+async def test_games_of_chess_with_an_engine_end_and_are_read_back_by_another_program(db_path, stockfish):
+    result = await play(config(stockfish, "random", games=2, max_plies=2000), db=db_path)
+    with Database.open(db_path, create=False) as database:
+        pgns = [to_pgn(game_detail(database, game.game_id)) for game in result.games]
+    for game, pgn in zip(result.games, pgns, strict=True):
+        read = chess.pgn.read_game(io.StringIO(pgn))
+        board = read.end().board()
+        assert read.errors == []
+        assert [move.uci() for move in board.move_stack] == list(game.moves)
+        assert board.is_checkmate()
+        assert (game.termination, game.result) == ("checkmate", board.result())
+        assert read.headers["Result"] == game.result
+
+
+@pytest.mark.parametrize("rules", ["janggi", "janggimodern"])
+async def test_games_of_janggi_with_an_engine_end_and_replay_in_another_program(db_path, fairy_stockfish, rules):
+    pyffish = pytest.importorskip("pyffish")
+    result = await play(config(fairy_stockfish, "random", game=rules, games=2, max_plies=2000), db=db_path)
+    with Database.open(db_path, create=False) as database:
+        fens = [[move.fen for move in game_detail(database, game.game_id).moves] for game in result.games]
+    start = pyffish.start_fen(rules)
+    for game, after in zip(result.games, fens, strict=True):
+        played = list(game.moves)
+        for ply, move in enumerate(played):
+            assert move in pyffish.legal_moves(rules, start, played[:ply])
+            assert after[ply] == pyffish.get_fen(rules, start, played[: ply + 1])
+        ends = [ends(rules, start, played) for ends in (pyffish.is_immediate_game_end, pyffish.is_optional_game_end)]
+        if game.termination == "checkmate":
+            assert pyffish.legal_moves(rules, start, played) == []
+            assert pyffish.gives_check(rules, start, played)
+            ends.append((True, -1))
+        for_mover = next(score for over, score in ends if over)
+        first_to_move = len(played) % 2 == 0
+        assert game.result == ("1/2-1/2" if for_mover == 0 else "1-0" if (for_mover > 0) == first_to_move else "0-1")
 
 
 def test_engines_that_always_answer_the_same_are_known_to_repeat_their_games(brittle):

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from arena.lineup import Lineup
+from arena.openings import find_opening
 from arena.store.database import Database
 from arena.store.runs import load_run
+from games import get_game
 from inference.engine import Engine
 
 ROOT = Path(__file__).parents[3]
@@ -51,6 +53,21 @@ def test_the_next_commands_name_the_database_that_was_named(arena, tmp_path):
     assert f"arena show 1 --db {tmp_path / 'other.db'}" in out
 
 
+@pytest.mark.parametrize(
+    ("game", "opening", "plies"), [("chess", "petrov, italian", 6), ("janggi", "masangmasang-sangmamasang", 0)]
+)
+def test_every_game_begins_with_the_opening_that_was_named(arena, recorded, game, opening, plies):
+    code, _, err = random_games(
+        arena, "--game", game, "--opening", opening, "--games", "2", "--max-plies", "9", "--seed", "7"
+    )
+    assert (code, err) == (0, "")
+    start = find_opening(get_game(game), opening)
+    for played in recorded(1).games:
+        assert (played.new.opening, played.new.start_fen) == (start.name, start.start_fen)
+        assert played.moves[:plies] == start.moves
+        assert len(played.moves) > plies
+
+
 def test_a_seed_that_is_not_given_is_drawn_and_printed(arena, recorded):
     seeds = []
     for number in (1, 2):
@@ -74,9 +91,9 @@ def test_json_is_all_that_goes_to_stdout(arena, recorded):
 
 def test_every_option_reaches_the_record(arena, recorded):
     options = {
-        "--agents": 4, "--games": 3, "--concurrency": 1, "--seed": 9, "--temperature": 0.5,
-        "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--weights": "bfloat16", "--kv": "int8",
-        "--threads": 1, "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7,
+        "--agents": 4, "--games": 3, "--concurrency": 1, "--seed": 9, "--temperature": 0.5, "--prompt": "pgn",
+        "--legality": "retry:3", "--move-timeout": 12.5, "--model": "m", "--weights": "bfloat16", "--threads": 1,
+        "--kv": "int8", "--kv-memory": 64, "--page-size": 32, "--max-batch-tokens": 128, "--max-batch": 7,
         "--fen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "--game": "chess", "--time-control": "600+2", "--charge": "wall",
     }  # fmt: skip
     switches = [
@@ -94,13 +111,15 @@ def test_every_option_reaches_the_record(arena, recorded):
     engine = config.pop("engine")
     assert config == {
         "agent": ["random"], "agents": 4, "games": 3, "concurrency": 1, "game": "chess", "fen": options["--fen"],
+        "opening": None, "prompt": "pgn",
         "max_plies": 6, "seed": 9, "temperature": 0.5, "legality": "retry:3", "move_timeout": 12.5,
         "time_control": "600+2", "charge": "wall",
     }  # fmt: skip
     assert engine == {
-        "model": "m", "weights": "bfloat16", "kv": "int8", "threads": 1, "page_size": 32, "kv_memory_mb": 64,
+        "model": "m", "weights": "bfloat16", "threads": 1, "page_size": 32, "kv": "int8", "kv_memory_mb": 64,
         "max_batch_tokens": 128, "max_batch": 7, "prefix_cache": False, "continuous_batching": False,
-        "chunked_prefill": False, "jump_forward": False, "select": "tree", "shared_attention": False,
+        "chunked_prefill": False,
+        "jump_forward": False, "select": "tree", "shared_attention": False,
     }  # fmt: skip
 
 
@@ -118,6 +137,10 @@ def test_every_option_reaches_the_record(arena, recorded):
         (["--agent", "llm", "--legality", "none"], ["'none'", "retry:N"]),
         (["--game", "go"], ["go", "chess"]),
         (["--fen", "rubbish"], ["rubbish"]),
+        (["--agent", "llm", "--prompt", "trancsript"], ["'trancsript'", "did you mean transcript"]),
+        (["--opening", "Petrof"], ["'Petrof'", "Petrov, Steinitz"]),
+        (["--opening", "Slav, Quiet", "--fen", "x"], ["--fen or --opening"]),
+        (["--opening", "Slav, Quiet", "--game", "mixed"], ["--opening", "--game mixed"]),
         (["--move-timeout", "-1"], ["--move-timeout -1", "greater than 0"]),
         (["--time-control", "1:30"], ["--time-control 1:30", "60+1"]),
         (["--charge", "thinking"], ["--charge", "'compute', 'wall'"]),
@@ -265,10 +288,10 @@ def test_one_ctrl_c_finishes_the_running_games(child, recorded):
 
 
 def test_two_ctrl_c_stop_at_once_and_resume_goes_on_to_the_same_games(child, arena, recorded, tmp_path):
-    asked = ["--agents", "4", "--agent", SLOW, "--max-plies", "24", "--seed", "5"]
+    asked = ["--agents", "4", "--agent", SLOW, "--max-plies", "24", "--seed", "5", "--opening", "Colle"]
     play = child("play", *asked)
     play.wait_for("run ")
-    wait_for_moves(recorded, 6)
+    wait_for_moves(recorded, 18)
     play.interrupt()
     time.sleep(0.2)
     play.interrupt()

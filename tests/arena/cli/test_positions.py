@@ -43,7 +43,7 @@ def test_an_opening_has_a_name(arena):
     [
         (("--game", "go"), "--game: unknown game 'go'; there is chess, janggi"),
         (("--fen", "xyz"), "--fen: cannot read FEN 'xyz'"),
-        (("--opening", "x"), "--opening: unknown opening 'x' of chess; it has none by name"),
+        (("--opening", "x"), "unknown opening 'x' of chess; did you mean"),
         (("--game", "janggi", "--fen", "9", "--opening", "x"), "give --fen or --opening, not both"),
         (("--moves", "e4 e4"), "--moves: move 2: 'e4' is not legal in"),
         (("--moves", "castle"), "--moves: move 1: 'castle' is not a move"),

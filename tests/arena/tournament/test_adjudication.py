@@ -2,12 +2,15 @@
 
 import pytest
 
-from agents.base import AgentCrashed
+from agents.base import AgentCrashed, UnusableAgentError
 from arena.endings import Ending
 from arena.errors import UsageError
 from arena.store.records import NewGame, StoredGame
 from arena.tournament.adjudication import Adjudication
+from arena.tournament.lineup import TournamentLineup
+from arena.tournament.plan import make_plan
 from arena.tournament.spec import Adjudication as Rules
+from arena.tournament.spec import TournamentSpec
 from arena.tournament.tablebases import Tablebases
 from games import get_game
 
@@ -22,11 +25,13 @@ class ListedJudge:
         self.scores = dict(enumerate(scores, start=1))
         self.asked = []
 
-    async def score(self, position, game_id):
+    async def assess(self, position):
         ply = len(position.moves)
         self.asked.append(ply)
         score = self.scores[ply]
-        return None if score is None else score if position.side_to_move == "first" else -score
+        if score is None:
+            raise UnusableAgentError("it tells no score with its moves: it cannot be a judge")
+        return position.legal_moves()[0], score if position.side_to_move == "first" else -score
 
 
 def watch_of(scores, opening=0, **rules):
@@ -89,14 +94,22 @@ async def test_a_judge_that_tells_nothing_or_dies_makes_the_game_void():
     watch, judge = watch_of([None], resign={"score": 800, "moves": 1})
     (ending,) = await endings(watch, 1)
     assert (ending.result, ending.termination, ending.void) == ("*", "infrastructure", True)
-    assert "told no score" in ending.detail
+    assert "tells no score" in ending.detail
 
-    async def dies(position, game_id):
+    async def dies(position):
         raise AgentCrashed("stockfish ended with signal SIGSEGV")
 
-    judge.score = dies
+    judge.assess = dies
     (ending,) = await endings(watch, 1)
     assert ending.detail == "the judge failed: stockfish ended with signal SIGSEGV"
+
+
+def test_a_judge_that_is_to_be_weakened_is_refused():
+    rules = {"judge": "uci:cat?skill=0", "draw": {}}
+    agents = ["random?name=a", "random?name=b"]
+    spec = TournamentSpec(name="x", format="round-robin", agents=agents, adjudication=rules)
+    with pytest.raises(UsageError, match=r"adjudication: .* full strength; leave out skill"):
+        TournamentLineup(make_plan(spec))
 
 
 class Oracle:

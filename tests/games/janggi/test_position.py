@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games import get_game
-from games.base import IllegalMoveError, InvalidPositionError, UnknownOpeningError
+from games.base import IllegalMoveError, InvalidPositionError
 from games.janggi import movegen
 from games.janggi.differential import RULE_SETS, wander
 from games.janggi.fen import START
@@ -179,17 +179,10 @@ def test_there_are_sixteen_setups_and_each_starts_with_the_same_number_of_moves(
 
 
 def test_a_setup_is_read_from_left_to_right_with_cho_at_the_bottom():
-    fen = get_game("janggimodern").opening("masangmasang-sangmamasang")
+    fen = OPENINGS["masangmasang-sangmamasang"]
     ranks = fen.split()[0].split("/")
     assert (ranks[0], ranks[-1]) == ("rbna1anbr", "RNBA1ANBR")
     assert set(SETUPS) == {"masangmasang", "sangmasangma", "masangsangma", "sangmamasang"}
-
-
-def test_an_unknown_opening_is_named_with_those_that_exist():
-    with pytest.raises(UnknownOpeningError, match="unknown opening 'sicilian' of janggi; there is masangmasang-"):
-        get_game("janggi").opening("sicilian")
-    with pytest.raises(UnknownOpeningError, match="of chess; it has none by name"):
-        get_game("chess").opening("sicilian")
 
 
 # --- moves ---------------------------------------------------------------------------------------------------------

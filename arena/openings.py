@@ -1,4 +1,4 @@
-"""Where games start: lists of openings, checked before the first game.
+"""Where games start: openings and lists of them, checked before the first game.
 
 A list is the game's own (a file of this package for chess, the named start positions for janggi), or a file of the
 user's: PGN (chess only), or one position a line as EPD or FEN.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -23,6 +24,9 @@ from games import get_game
 from games.base import Game, IllegalMoveError, InvalidPositionError
 
 Order = Literal["sequential", "random"]
+
+NEAR = 5
+"""How many names like an unknown one are told."""
 
 
 class OpeningsError(UsageError):
@@ -54,6 +58,32 @@ def _own_openings(name: str) -> tuple[Opening, ...]:
     except FileNotFoundError:
         return start_position(game)
     return read_openings(path, game)
+
+
+def find_opening(game: Game, name: str) -> Opening:
+    """The opening of the game's own list that is called `name`, in any letter case. Raises UsageError with those whose
+    names are near."""
+    by_name = {opening.name.casefold(): opening for opening in own_openings(game)}
+    wanted = name.casefold()
+    if wanted in by_name:
+        return by_name[wanted]
+    if near := _near(wanted, by_name):
+        raise UsageError(f"unknown opening {name!r} of {game.name}; did you mean {'; '.join(near)}?")
+    families = dict.fromkeys(_family(opening.name) for opening in by_name.values())
+    raise UsageError(f"unknown opening {name!r} of {game.name}; there is {', '.join(families)}")
+
+
+def _near(wanted: str, by_name: Mapping[str, Opening]) -> list[str]:
+    """A few names that `wanted` is a part of, or else that it resembles, whole or by their family."""
+    if wanted and (around := [opening.name for name, opening in by_name.items() if wanted in name]):
+        return around[:NEAR]
+    like = get_close_matches(wanted, {*by_name, *map(_family, by_name)}, n=NEAR)
+    return [opening.name for name, opening in by_name.items() if name in like or _family(name) in like][:NEAR]
+
+
+def _family(name: str) -> str:
+    """What names of related openings begin with: `Petrov` of `Petrov, Italian`."""
+    return name.partition(",")[0]
 
 
 def start_position(game: Game) -> tuple[Opening, ...]:

@@ -1,9 +1,11 @@
 import chess
 import pytest
 
-from arena.tournament.openings import (
+from arena.errors import UsageError
+from arena.openings import (
     OpeningsError,
     check_enough,
+    find_opening,
     opening_order,
     openings_hash,
     own_openings,
@@ -132,3 +134,27 @@ def test_the_hash_is_that_of_the_positions_not_of_the_names(book):
     plain = read_openings(book("two.epd", AFTER_E4), CHESS)
     other = read_openings(book("three.epd", AFTER_D4), CHESS)
     assert openings_hash(named) == openings_hash(plain) != openings_hash(other)
+
+
+def test_an_opening_is_found_by_its_name_in_any_letter_case():
+    found = find_opening(CHESS, "petrov, ITALIAN")
+    assert (found.name, found.moves) == ("Petrov, Italian", ("e2e4", "e7e5", "g1f3", "g8f6", "d2d3", "b8c6"))
+    setups = find_opening(get_game("janggimodern"), "masangmasang-sangmamasang")
+    assert (setups.start_fen, setups.moves) == (get_game("janggi").openings[setups.name], ())
+
+
+@pytest.mark.parametrize(
+    ("game", "name", "words"),
+    [
+        ("chess", "Petrof, Italian", "unknown opening 'Petrof, Italian' of chess; did you mean Petrov, Italian; "),
+        ("chess", "petrov", "did you mean Petrov, Italian; Petrov, Steinitz?"),
+        ("chess", "Petrof", "did you mean Petrov, Italian; Petrov, Steinitz?"),
+        ("chess", "Fried Liver", "there is Bishop's Opening, Vienna, Petrov, "),
+        ("janggi", "sicilian", "there is masangmasang-masangmasang, "),
+        ("janggi", "masangsangma-sangmamasan", "did you mean masangsangma-sangmamasang?"),
+    ],
+)
+def test_an_unknown_opening_is_named_with_those_that_are_near(game, name, words):
+    with pytest.raises(UsageError) as caught:
+        find_opening(get_game(game), name)
+    assert words in str(caught.value)
