@@ -75,6 +75,12 @@ class Match(NamedTuple):
     length: int
 
     @property
+    def intact(self) -> bool:
+        """Whether none of its pages was given up. A node stays for as long as it has children."""
+        last = self.tail or (self.nodes[-1] if self.nodes else None)
+        return last is None or last.parent is not None
+
+    @property
     def state(self) -> Any:
         """What was kept of the last token; None if nothing was."""
         if self.tail is not None:
@@ -98,12 +104,18 @@ class Branch:
         return [node.page for node in self.nodes]
 
 
-def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+def common_prefix(a: list[int], b: list[int]) -> int:
     """Length of the longest common prefix of two token lists."""
-    for i, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return i
-    return min(len(a), len(b))
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while high - low > 1:  # they agree up to low, and not up to high
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 class PrefixCache:
@@ -119,6 +131,7 @@ class PrefixCache:
         self.page_size = page_size
         self.root = Node(0, None)
         self.evictions = 0
+        self.version = 0  # goes up when a prefix may have become longer
         self._nodes = 0
         self._locked = 0
         self._clock = 0
@@ -146,10 +159,12 @@ class PrefixCache:
         operations, self._operations = self._operations, []
         return operations
 
-    def match(self, tokens: Sequence[int]) -> Match:
-        """The longest prefix of `tokens` whose KV has been computed. Changes nothing."""
+    def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
+        """The longest prefix of `tokens` whose KV has been computed. Changes nothing. Holds while `version` does, and
+        the match is intact. `since` is an earlier match of the same tokens, intact, to start from."""
         tokens = list(tokens)
-        node, nodes, length = self.root, list[Node](), 0
+        nodes = list(since.nodes) if since is not None else []
+        node, length = nodes[-1] if nodes else self.root, len(nodes) * self.page_size
         while length + self.page_size <= len(tokens):
             child = node.sealed_children.get(tuple(tokens[length : length + self.page_size]))
             if child is None:
@@ -157,10 +172,10 @@ class PrefixCache:
             nodes.append(child)
             node, length = child, length + self.page_size
         rest = tokens[length : length + self.page_size]
-        tail, best = None, 0
+        tail, best, most = None, 0, len(rest)
         for child in node.children:
             # Most of many children differ at the one token that says whether they can be better.
-            if best < min(child.computed, len(rest)) and child.tokens[best] == rest[best]:
+            if best < most and best < child.computed and child.tokens[best] == rest[best]:
                 agreed = common_prefix(child.tokens[: child.computed], rest)
                 if agreed > best:
                     tail, best = child, agreed
@@ -243,6 +258,7 @@ class PrefixCache:
             if node.computed == self.page_size:
                 branch.nodes[at] = self._seal(node, branch.nodes[at + 1] if at + 1 < len(branch.nodes) else None)
         branch.computed = branch.length
+        self.version += 1
 
     def keep_state(self, branch: Branch, state: Any) -> None:
         """Keep the state of the branch's last computed token, for as long as the token stays cached."""
@@ -412,7 +428,7 @@ class PrefixCache:
 class NoPrefixCache(PrefixCache):
     """Stands in for the tree where prefix reuse is switched off: finds nothing, keeps nothing."""
 
-    def match(self, tokens: Sequence[int]) -> Match:
+    def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
         return Match([], None, 0, 0)
 
     def keep_state(self, branch: Branch, state: Any) -> None:

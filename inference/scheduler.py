@@ -63,6 +63,7 @@ class SequenceState:
     deadline: float | None = None
     tree: Sequence[TreeRow] = ()
     branch: Branch | None = None
+    found: tuple[int, Match] | None = None  # its longest cached prefix, and the version of the cache that had it
     virtual_finish: int = 0
     overtaken: int = 0
     cached_tokens: int | None = None  # found in the cache when first admitted
@@ -120,7 +121,7 @@ class Scheduler:
 
     def add(self, sequence: SequenceState) -> None:
         """Put a new sequence in the waiting line."""
-        uncached = len(sequence.tokens) - self.cache.match(sequence.tokens).length
+        uncached = len(sequence.tokens) - self._longest(sequence).length
         sequence.virtual_finish = self.scheduled_tokens + uncached
         self.waiting.append(sequence)
 
@@ -227,22 +228,22 @@ class Scheduler:
         enough were admitted past it. A static batch takes in all it can when it is formed; its members wait inside for
         their share of a step, and share prefixes only with earlier batches.
         """
-        continuous = self.config.continuous_batching
+        continuous, promised = self.config.continuous_batching, sum(map(self._promised, self.running))
         for sequence in sorted(self.waiting, key=lambda s: (not _is_urgent(s, now), s.virtual_finish, s.arrival)):
             if len(self.running) >= self.config.max_running or (continuous and room <= 0):
                 break
-            match, state = self._match(sequence.tokens)
+            match, state = self._match(sequence)
             if self._shares_prefixes and self._is_being_computed(sequence, match):
                 continue
             count = self._share_of(sequence, len(sequence.tokens) - match.length, room, plan)
             if continuous and (count == 0 if state is None else len(sequence.tree) > room and plan):
                 break
-            if not self.cache.fits(match, self._bound(sequence), promised=self._promised()):
+            if not self.cache.fits(match, self._bound(sequence), promised=promised):
                 sequence.overtaken += 1
                 if sequence.overtaken > MAX_OVERTAKEN or not continuous:
                     break
                 continue
-            sequence.branch = self.cache.open_branch(match)
+            sequence.branch, sequence.found = self.cache.open_branch(match), None
             if sequence.cached_tokens is None:
                 sequence.cached_tokens = match.length
             self.waiting.remove(sequence)
@@ -253,36 +254,45 @@ class Scheduler:
             elif count and self._extend(sequence, count):
                 plan.append(self._rows(sequence, count))
                 room -= plan[-1].width
+            promised += self._promised(sequence)
 
-    def _match(self, tokens: Sequence[int]) -> tuple[Match, Any]:
-        """The longest cached prefix, and the state of its last token if it is all of `tokens`. Without a state one
+    def _match(self, sequence: SequenceState) -> tuple[Match, Any]:
+        """The longest cached prefix, and the state of its last token if it is all of the sequence. Without a state one
         token is left to compute: what follows is decided from it."""
-        match = self.cache.match(tokens)
-        if match.length < len(tokens):
+        match = self._longest(sequence)
+        if match.length < len(sequence.tokens):
             return match, None
-        return (match, match.state) if match.state is not None else (self.cache.match(tokens[:-1]), None)
+        return (match, match.state) if match.state is not None else (self.cache.match(sequence.tokens[:-1]), None)
+
+    def _longest(self, sequence: SequenceState) -> Match:
+        """The longest cached prefix of a sequence that waits, looked up again when it may be another."""
+        version, match = sequence.found or (-1, None)
+        intact = match is not None and match.intact
+        if match is None or version != self.cache.version or not intact:
+            match = self.cache.match(sequence.tokens, match if intact else None)
+            sequence.found = (self.cache.version, match)
+        return match
 
     def _bound(self, sequence: SequenceState) -> int:
         """Tokens for which there must be pages before a sequence is admitted: all that it can come to if its answer is
         short, so that short answers are never preempted; a page's worth of a long one."""
         return max(len(sequence.tokens), sequence.prompt_length + min(sequence.max_new_tokens, self.cache.page_size))
 
-    def _promised(self) -> int:
-        """Pages that running sequences were admitted with and have not taken yet."""
-        promised = 0
-        for sequence in self.running:
-            assert sequence.branch is not None
-            promised += max(0, -(-self._bound(sequence) // self.cache.page_size) - len(sequence.branch.nodes))
-        return promised
+    def _promised(self, sequence: SequenceState) -> int:
+        """Pages that a running sequence was admitted with and has not taken yet."""
+        assert sequence.branch is not None
+        return max(0, -(-self._bound(sequence) // self.cache.page_size) - len(sequence.branch.nodes))
 
     def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
         """Whether a running sequence is about to give `sequence` a longer prefix than it can have now: all its tokens,
         with the state of the last, if both have the same."""
+        tokens, known = sequence.tokens, match.length
         for other in self.running:
             assert other.branch is not None
-            better = max(match.length, other.branch.computed) + 1  # tokens that they must share
-            useful = len(sequence.tokens) - (len(sequence.tokens) != len(other.tokens))
-            if better <= min(useful, len(other.tokens)) and _agree(sequence.tokens, other.tokens, better):
+            shared = max(known, other.branch.computed)  # tokens that they must share, and one more
+            if shared >= len(other.tokens) or shared >= len(tokens) - (len(tokens) != len(other.tokens)):
+                continue
+            if tokens[shared] == other.tokens[shared] and _agree(tokens, other.tokens, shared):
                 return True
         return False
 
@@ -328,7 +338,7 @@ class Scheduler:
 def _agree(a: Sequence[int], b: Sequence[int], count: int) -> bool:
     """Whether the first `count` tokens are the same. Most that differ do so at the end, which is looked at first."""
     end = max(0, count - 16)
-    return a[count - 1] == b[count - 1] and a[end:count] == b[end:count] and a[:end] == b[:end]
+    return a[end:count] == b[end:count] and a[:end] == b[:end]
 
 
 def _is_urgent(sequence: SequenceState, now: float) -> bool:
