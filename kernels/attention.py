@@ -67,7 +67,8 @@ class KVCache:
     keys lie transposed, so that scores are computed for neighbouring keys at once. With `dtype` int8 the vector of a
     token and head is held as whole numbers, and `k_scale` and `v_scale`, [pages, kv_heads, page_size] a layer, lead
     back; otherwise these are None. Which page belongs to whom is the pool's business. Page 0 is the null page: padding
-    rows write there and nobody reads it. Invariant: finite everywhere, since a NaN behind a mask would leak (0 * NaN).
+    rows write there and nobody reads it. Invariant: no value of an earlier owner is left in a page, since a NaN behind
+    a mask would leak (0 * NaN); masked scores are not looked at, so keys may stay.
     """
 
     def __init__(
@@ -119,20 +120,18 @@ class KVCache:
         return whole * scale.unsqueeze(-1)
 
     def copy_page(self, source: int, target: int, tokens: int) -> None:
-        """Give `target` the first `tokens` tokens of `source`, in every layer, and zeros after them."""
+        """Give `target` the first `tokens` tokens of `source`, in every layer. Values behind them are zeros, keys
+        anything."""
         if source != target:
-            self._k[:, target, :, :, :tokens] = self._k[:, source, :, :, :tokens]
-            self._v[:, target, :, :tokens] = self._v[:, source, :, :tokens]
-            for scales in self._scales:
-                scales[:, target, :, :tokens] = scales[:, source, :, :tokens]
-        self._k[:, target, :, :, tokens:] = 0
+            for tensor in (self._k, self._v, *self._scales):
+                tensor[:, target] = tensor[:, source]
         self._v[:, target, :, tokens:] = 0
         for scales in self._scales:
             scales[:, target, :, tokens:] = 0
 
     def clear_page(self, page: int) -> None:
-        """Zero a page before its first use by a new owner."""
-        for tensor in (self._k, self._v, *self._scales):
+        """Make a page fit for a new owner: its values zeros, its keys anything."""
+        for tensor in (self._v, *self._scales):
             tensor[:, page] = 0
 
 
