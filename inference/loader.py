@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,20 +92,29 @@ def _config_file(folder: Path) -> Path:
 
 
 def read_config(spec: str) -> ModelConfig:
-    """The shape of a model, without loading it. One of the catalogue must have been fetched. Raises ModelError as
-    `load_model` does."""
+    """The shape of a model, without loading it; of a Hugging Face id `config.json` is fetched and nothing else. One of
+    the catalogue must have been fetched. Raises ModelError as `load_model` does."""
+    if spec in catalogue() and not is_installed(spec):
+        raise ModelError(f"model {spec} is not fetched yet; `arena models pull {spec}` fetches it")
     path = model_folder(spec) if spec in catalogue() else Path(spec).expanduser()
     if path.suffix == ".gguf" and path.is_file():
         from inference.gguf import GGUFModel
 
         return GGUFModel(path).config
-    folder = path if path.is_dir() else _fetch_from_hub(_hub_id(spec), None)
+    folder = path if spec and path.is_dir() else _fetch_from_hub(_hub_id(spec), None, ["config.json"])
     return ModelConfig.from_hf(read_json(_config_file(folder)))
 
 
-def weight_bytes(spec: str) -> int:
-    """Bytes that the weights of a model take in memory, in float32, without loading them; see `read_config`."""
-    return 4 * sum(math.prod(shape) for shape in tensor_shapes(read_config(spec)).values())
+def weight_bytes(spec: str, weights: WeightFormat = "float32") -> int:
+    """Bytes that the weights of a model take in memory, without loading them; see `read_config`. The embeddings are in
+    float32, but for the output's in int8; a copy that some product packs on first use is not counted."""
+    shapes = tensor_shapes(read_config(spec))
+    narrow = [shapes.pop(name) for name in list(shapes) if "layers" in name and len(shapes[name]) == 2]
+    if weights == "int8":
+        narrow.append(shapes.pop("lm_head.weight", shapes["model.embed_tokens.weight"]))
+    scales = sum(shape[0] for shape in narrow) if weights == "int8" else 0
+    each = {"float32": 4, "bfloat16": 2, "int8": 1}[weights]
+    return each * sum(map(math.prod, narrow)) + 4 * (sum(map(math.prod, shapes.values())) + scales)
 
 
 def fingerprint(*paths: Path) -> str:
@@ -188,15 +197,16 @@ def _load_gguf(name: str, path: Path, how: _Loading) -> LoadedModel:
     )
 
 
-def _fetch_from_hub(spec: str, progress: Progress | None) -> Path:
-    """The local snapshot of a Hugging Face repository; huggingface_hub honours HF_HUB_OFFLINE and its cache."""
+def _fetch_from_hub(spec: str, progress: Progress | None, files: Sequence[str] = HUB_FILES) -> Path:
+    """The local snapshot of `files` of a Hugging Face repository; huggingface_hub honours HF_HUB_OFFLINE and its
+    cache."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
     if progress is not None:
         progress(f"looking for {spec} on the Hugging Face hub and in its local cache")
     try:
-        return Path(snapshot_download(spec, allow_patterns=HUB_FILES, ignore_patterns=HUB_FILES_IGNORED))
+        return Path(snapshot_download(spec, allow_patterns=list(files), ignore_patterns=HUB_FILES_IGNORED))
     except (HfHubHTTPError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(

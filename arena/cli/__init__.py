@@ -40,6 +40,8 @@ COMMANDS = {
     "perft": "Count the lines of legal moves from a position.",
     "agents": "List the kinds of agents; try one out.",
     "models": "List, fetch, locate and remove models.",
+    "capacity": "Plan: how many games fit in memory, how many keep an engine busy.",
+    "stats": "The figures of the engine in a run: queue, TTFT, tokens, memory over time.",
     "bench": "Measure the engine, and what each technique is worth.",
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from arena.stats import Values, per_second
 from arena.store.watching import EngineSample
 
 WIDTH, HEIGHT = 480, 200
@@ -43,9 +44,6 @@ class Chart:
     up: tuple[Tick, ...]
 
 
-Values = Sequence[float | None]
-
-
 def engine_charts(samples: Sequence[EngineSample]) -> list[Chart]:
     """TTFT, queue depth, tokens a second, hit rate, KV pages and moves a second over the time of a run."""
     if len(samples) < 2:
@@ -58,7 +56,7 @@ def engine_charts(samples: Sequence[EngineSample]) -> list[Chart]:
         return [None if value is None else value * scale for value in found]
 
     def rate(name: str) -> Values:
-        return _rate(seconds, figure(name))
+        return per_second(seconds, figure(name))
 
     wanted: list[tuple[str, str, dict[str, Values]]] = [
         ("Time to first token", "ms", {"median": figure("ttft_p50_ms"), "95 %": figure("ttft_p95_ms")}),
@@ -73,15 +71,6 @@ def engine_charts(samples: Sequence[EngineSample]) -> list[Chart]:
         ("Moves a second", "moves/s", {"over 10 s": figure("moves_per_s")}),
     ]
     return [_chart(title, unit, seconds, curves) for title, unit, curves in wanted]
-
-
-def _rate(seconds: Sequence[float], counter: Values) -> Values:
-    """How fast a counter grows; None where it does not (the first sample, and a counter that began anew)."""
-    rates: list[float | None] = [None]
-    for (then, now), (before, after) in zip(pairwise(seconds), pairwise(counter), strict=True):
-        known = before is not None and after is not None and after >= before and now > then
-        rates.append((after - before) / (now - then) if known else None)  # type: ignore[operator]
-    return rates
 
 
 def _chart(title: str, unit: str, seconds: Sequence[float], curves: dict[str, Values]) -> Chart:
