@@ -124,14 +124,15 @@ def per_second(seconds: Sequence[float], counter: Values) -> Values:
 
 def totals(samples: Sequence[EngineSample]) -> Totals | None:
     """Counters at the end, and before each time that they began anew; None if there was no engine."""
-    if not any("finished" in sample.figures or "prompt_tokens" in sample.figures for sample in samples):
+    names = [field.name for field in fields(Totals)]
+    if not any(name in sample.figures for sample in samples for name in names):
         return None
 
     def total(name: str) -> int:
         counted = [0.0, *(sample.figures.get(name, 0.0) for sample in samples)]
         return round(sum(after if after < before else after - before for before, after in pairwise(counted)))
 
-    return Totals(**{field.name: total(field.name) for field in fields(Totals)})
+    return Totals(**{name: total(name) for name in names})
 
 
 def phases(times: Sequence[MoveTime]) -> list[Phase]:
