@@ -17,8 +17,8 @@ Values = Sequence[float | None]
 
 TTFT_GREW = 2.0
 """Times the median TTFT of a run's first half, from which on the second half's is a sign of saturation."""
-QUEUE_IS_DURABLE = 0.5
-"""Share of the samples with somebody waiting, likewise."""
+QUEUE_LASTS = 0.5
+"""Share of the samples in which more requests waited than ran, likewise. A few always wait, for the step under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +178,16 @@ def _busy(times: Sequence[MoveTime]) -> timedelta:
 def signs_of_saturation(samples: Sequence[EngineSample]) -> list[str]:
     """Sentences about what says that more is asked of an engine than it can give, and what helps."""
     signs = []
-    waiting = [sample.figures["waiting"] for sample in samples if "waiting" in sample.figures]
-    lasting = sum(depth > 0 for depth in waiting) / len(waiting) if waiting else 0.0
-    if lasting >= QUEUE_IS_DURABLE:
-        signs.append(f"Somebody waited in {lasting:.0%} of the samples: more games at once would only wait longer.")
+    longer = [
+        sample.figures["waiting"] > sample.figures.get("running", 0.0)
+        for sample in samples
+        if "waiting" in sample.figures
+    ]
+    lasting = fmean(longer) if longer else 0.0
+    if lasting >= QUEUE_LASTS:
+        signs.append(
+            f"In {lasting:.0%} of the samples more requests waited than ran: more games at once would only wait longer."
+        )
     ttft = [sample.figures["ttft_p50_ms"] for sample in samples if sample.figures.get("ttft_p50_ms")]
     early, late = Spread.of(ttft[: len(ttft) // 2]), Spread.of(ttft[len(ttft) // 2 :])
     if early is not None and late is not None and late.p50 >= TTFT_GREW * early.p50:

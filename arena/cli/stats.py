@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 EVERY_S = 2.0
 MOST_SAMPLES = 20_000
 """Of a longer run, which is one of more than five hours, so many samples are read, at equal steps."""
-CURVE = 32
-"""Characters of a curve."""
+CURVE, NARROW_CURVE = 32, 8
+"""Characters of a curve, and of one on a narrow terminal."""
+FIGURES_WIDTH = 68
+"""Characters of a line before its curve."""
 JSON_CURVE = 100
 """Values of one in JSON, each the mean of its part of the run."""
 
@@ -104,11 +106,12 @@ def show(found: Stats, out: Console, *, ascii_only: bool) -> None:
     model = f", {printable(found.run.model)}" if found.run.model else ""
     out.print(f"Run {printable(found.run.name)} ({found.run.run_id}), {found.run.status}{model}")
     if found.totals is None and not found.phases:
-        why = ": none of its agents asks a model of its own." if found.samples else "."
+        why = ": no agent asks one." if found.samples else "."
         out.print(f"No engine answered in this run{why}")
     if found.figures:
         out.print(f"{found.samples:,} samples over {_span(found.seconds)}\n")
-        out.print(_figures(found.figures, ascii_only=ascii_only or out.options.ascii_only))
+        width = max(NARROW_CURVE, min(CURVE, out.width - FIGURES_WIDTH))
+        out.print(_figures(found.figures, width, ascii_only=ascii_only or out.options.ascii_only))
     elif found.phases:
         out.print("No figures were sampled: the run was over, or is under way, for less than a second.")
     if found.totals is not None:
@@ -129,7 +132,7 @@ def show(found: Stats, out: Console, *, ascii_only: bool) -> None:
             out.print(f"  {sign}")
 
 
-def _figures(figures: list[Figure], *, ascii_only: bool) -> Table:
+def _figures(figures: list[Figure], width: int, *, ascii_only: bool) -> Table:
     from rich.table import Table
 
     from arena.sparkline import sparkline
@@ -143,7 +146,7 @@ def _figures(figures: list[Figure], *, ascii_only: bool) -> Table:
     for figure in figures:
         spread = figure.spread
         cells = (_number(value) for value in (figure.last, spread.least, spread.p50, spread.p95, spread.most))
-        table.add_row(figure.name, *cells, figure.unit, sparkline(figure.values, CURVE, ascii_only=ascii_only))
+        table.add_row(figure.name, *cells, figure.unit, sparkline(figure.values, width, ascii_only=ascii_only))
     return table
 
 

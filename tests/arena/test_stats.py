@@ -87,14 +87,15 @@ def test_moves_that_took_no_time_have_no_pace():
 
 
 def test_a_calm_run_shows_no_signs_of_saturation():
-    assert signs_of_saturation(samples(waiting=[0, 1, 0], ttft_p50_ms=[90, 100, 110], preemptions=[0, 0, 0])) == []
+    figures = {"waiting": [0, 2, 1, 9], "running": [1, 2, 3, 4], "preemptions": [0, 0, 0, 0]}
+    assert signs_of_saturation(samples(**figures, ttft_p50_ms=[90, 100, 110, 120])) == []
 
 
 def test_each_sign_of_saturation_is_told():
     queue, ttft, memory = signs_of_saturation(
-        samples(waiting=[3, 0, 5, 2], ttft_p50_ms=[100, 120, 400, 900], preemptions=[0, 0, 4, 7])
+        samples(waiting=[3, 0, 5, 2], running=[2, 2, 2, 2], ttft_p50_ms=[100, 120, 400, 900], preemptions=[0, 0, 4, 7])
     )
-    assert queue.startswith("Somebody waited in 75% of the samples")
+    assert queue.startswith("In 50% of the samples more requests waited than ran")
     assert "from 100 to 400 ms" in ttft
     assert memory.startswith("7 preemptions")
 
