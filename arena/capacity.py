@@ -5,7 +5,7 @@ of its context. Three techniques keep the contexts of many games, each better th
 
     reserved whole        [system|game A ......................][system|game B ......................]
     in pages              [syst][em|g][ame ][A  ]   [syst][em|g][ame ][B  ]
-    shared prefix once    [syst] -+- [em|g][ame ][A  ]
+    shared once           [syst] -+- [em|g][ame ][A  ]
                                   +- [em|g][ame ][B  ]
 
 A *place* is the memory of one token.

@@ -25,9 +25,9 @@ EVERY_S = 1.0
 """Seconds between two moves of an agent, as the usual agents of an arena ask for them."""
 
 TERMS = (
-    ("reserved whole", "every game has the model's whole context set aside from its start"),
-    ("in pages", "memory is given out page by page as a game grows; only its last page is partly empty"),
-    ("shared prefix once", "a radix tree finds that all games begin alike; what they share is held once"),
+    ("reserved whole", "every game has the model's whole context set aside"),
+    ("in pages", "pages are taken as a game grows; only its last has room left"),
+    ("shared once", "and what all games begin with is held once: a radix tree"),
     ("empty", "memory that is taken and holds no token"),
     ("copies", "memory of tokens that are held elsewhere as well"),
 )
@@ -81,8 +81,9 @@ def command(
 ) -> None:
     """Plan capacity: how many games fit in the KV cache, and what each technique is worth there.
 
-    Arithmetic on the model's shape, at the worst moment: all games at their last ply. With --rate and --latency, or the
-    --run that they were measured in, also how many games keep the engine busy.
+    Arithmetic on the model's shape, at the worst moment: all games at their last ply. A game is one context if both of
+    its agents are told the same; where their prompts differ, count it as two. With --rate and --latency, or the --run
+    that they were measured in, also how many games keep the engine busy.
     """  # fmt: skip
     from arena.engines import memory_bytes
 
@@ -108,7 +109,7 @@ def command(
         echo_json(told)
         return
     out = console()
-    out.print(f"{model}: {_shape_text(shape)}\n")
+    out.print(f"{model}: {_shape_text(shape)}; KV in {kv}\n")
     out.print(_sizes(shape, pools[kv], context, moves, tokens_per_move))
     out.print("\nWhat each technique is worth in memory, all games at their last ply:\n")
     out.print(_worth_table(table, games))
@@ -147,10 +148,10 @@ def _techniques(
     table = [
         worth("reserved whole", reserved(context, context_length), context, pool, games),
         worth("in pages", paged(context, pool.page_size), context, pool, games),
-        worth("shared prefix once", once, context, pool, games),
+        worth("shared once", once, context, pool, games),
     ]
     if kv != "int8":
-        table.append(worth("shared prefix once", once, context, pools["int8"], games))
+        table.append(worth("shared once", once, context, pools["int8"], games))
     return table
 
 
@@ -188,14 +189,14 @@ def _shape_text(shape: ModelConfig) -> str:
 def _sizes(shape: ModelConfig, pool: Pool, context: Context, moves: int, tokens_per_move: int) -> Table:
     from rich.table import Table
 
-    vector = f"{shape.head_dim} x 4 bytes" if pool.kv == "float32" else f"({shape.head_dim} bytes + 4 of scale)"
+    vector = f"{shape.head_dim} x 4 B" if pool.kv == "float32" else f"({shape.head_dim} + scale 4) B"
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column()
     table.add_column(justify="right")
     table.add_column(style="dim")
     for row in (
         ("KV a token", f"{pool.token_bytes:,} B",
-         f"{pool.kv}: K and V x {shape.layers} layers x {shape.kv_heads} KV heads x {vector}"),
+         f"2 (K, V) x {shape.layers} layers x {shape.kv_heads} KV heads x {vector}"),
         ("KV a page", _mib(pool.page_bytes), f"{pool.page_size} tokens, the unit in which memory is given out"),
         ("KV cache", f"{pool.pages:,} pages", f"{pool.tokens:,} tokens in {_mib(pool.kv_bytes)}"),
         ("a game", f"{context.tokens:,} tokens",
@@ -223,13 +224,13 @@ def _worth_table(rows: list[Worth], games: int | None) -> Table:
 def _print_terms(out: Console) -> None:
     out.print()
     for name, meaning in TERMS:
-        out.print(f"  {name:<20}{meaning}", style="dim")
+        out.print(f"  {name:<16}{meaning}", style="dim")
     out.print()
 
 
 def _print_room(out: Console, table: list[Worth], games: int | None, kv_memory: int) -> None:
     """How the engine, which has all techniques, gets on with this much memory."""
-    engine = [row for row in table if row.technique == "shared prefix once"]
+    engine = [row for row in table if row.technique == "shared once"]
     best = engine[0]
     if best.games == 0:
         out.print(

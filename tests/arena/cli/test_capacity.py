@@ -52,13 +52,13 @@ def test_each_technique_fits_more_games(arena, model):
     assert [(row["technique"], row["kv"], row["games"]) for row in rows] == [
         ("reserved whole", "float32", 2),
         ("in pages", "float32", 7),
-        ("shared prefix once", "float32", 16),
-        ("shared prefix once", "int8", 57),
+        ("shared once", "float32", 16),
+        ("shared once", "int8", 57),
     ]
     assert [row["technique"] for row in planned(arena, model, "--kv", "int8")["techniques"]] == [
         "reserved whole",
         "in pages",
-        "shared prefix once",
+        "shared once",
     ]
 
 
@@ -88,10 +88,10 @@ def test_memory_for_games_is_enough_when_it_is_given(arena, model):
 def test_a_person_is_told_what_fits_and_what_the_words_mean(arena, model):
     code, out, err = arena("capacity", "--model", model, "--kv-memory", 4)
     assert (code, err) == (0, "")
-    assert "a context of 4,096 tokens" in out
-    assert "float32: K and V x 2 layers x 2 KV heads x 16 x 4 bytes" in out
+    assert "a context of 4,096 tokens; KV in float32" in out
+    assert "2 (K, V) x 2 layers x 2 KV heads x 16 x 4 B" in out
     assert "300 that all games share + 200 plies x 4" in out
-    assert "a radix tree finds that all games begin alike" in out
+    assert "what all games begin with is held once: a radix tree" in out
     assert "So 8 games, 16 agents, play at once" in out
     assert "that fits" in out
 
