@@ -296,10 +296,13 @@ def parse_tournament(text: str, folder: Path) -> TournamentSpec:
 def spec_hash(spec: TournamentSpec, openings: str) -> str:
     """What makes two tournaments the same: everything but how many games play at once and where the openings lie.
 
-    `openings` is their `openings_hash`.
+    `openings` is their `openings_hash`. What is left at its default does not count, so that a run is still found by a
+    later version that has more settings.
     """
-    content = spec.model_dump(mode="json", exclude={"concurrency": True, "openings": {"list"}})
-    text = json.dumps([content, openings], sort_keys=True, ensure_ascii=False)
+    exclude: dict[str, Any] = {"concurrency": True, "openings": {"list"}}
+    content = spec.model_dump(mode="json", exclude=exclude, exclude_defaults=True)
+    changed = {key: value for key, value in content.items() if value != {}}
+    text = json.dumps([changed, openings], sort_keys=True, ensure_ascii=False)
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
