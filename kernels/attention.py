@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,13 +52,6 @@ def quantise_heads(x: Tensor) -> tuple[Tensor, Tensor]:
     return whole.to(torch.int8), scale
 
 
-def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device | str) -> Tensor:
-    """Zeros whose memory the system gives out as it is written to."""
-    if torch.device(device).type != "cpu":
-        return torch.zeros(shape, dtype=dtype, device=device)
-    return torch.from_numpy(np.zeros(shape, str(dtype).removeprefix("torch.")))
-
-
 class KVCache:
     """The K and V of all layers, in pages.
 
@@ -84,9 +76,10 @@ class KVCache:
     ) -> None:
         self.page_size = page_size
         self.quantised = dtype == torch.int8
-        # All layers in one tensor, so that copying or clearing a page is one operation for each.
-        self._k = _zeros((layers, pages, kv_heads, head_dim, page_size), dtype, device)
-        self._v = _zeros((layers, pages, kv_heads, page_size, head_dim), dtype, device)
+        # All layers in one tensor, so that copying or clearing a page is one operation for each. The memory is taken at
+        # once: what is not there fails at the start, and no step waits for the system to find it.
+        self._k = torch.zeros(layers, pages, kv_heads, head_dim, page_size, dtype=dtype, device=device)
+        self._v = torch.zeros(layers, pages, kv_heads, page_size, head_dim, dtype=dtype, device=device)
         self.k: list[Tensor] = list(self._k.unbind())
         self.v: list[Tensor] = list(self._v.unbind())
         self._scales: list[Tensor] = []

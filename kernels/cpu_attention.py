@@ -281,13 +281,13 @@ def attend(
     filled up with -1. With `shared` False, rows of different sequences never read a page together. `out` must not
     overlap `q`.
     """
-    kv_heads = k.shape[1]
-    tasks = -(-order.size // TILE) * kv_heads
+    tiles = -(-order.size // TILE)
     for thread in prange(threads):
-        for task in range(thread, tasks, threads):
-            first = task // kv_heads * TILE
+        # All tiles of a KV head one after the other: its pages are still in the second cache.
+        for task in range(thread, tiles * k.shape[1], threads):
+            first = task % tiles * TILE
             rows = order[first : first + TILE]
-            kv_head = np.int64(task % kv_heads)  # numbers of parallel loops are unsigned
+            kv_head = np.int64(task // tiles)  # numbers of parallel loops are unsigned
             _tile(
                 q, fresh_k, fresh_v, k, v, k_scale, v_scale, flat_k, flat_v, pages, sequence_of, positions, rows,
                 lineage, shared, kv_head, out,

@@ -52,7 +52,7 @@ async def measure_ours(workloads: Sequence[Workload], config: EngineConfig, mode
     facts = Engine(config, model=model).environment()
     result = Result(
         OURS,
-        f"{facts['dtype']}, pages of {config.page_size}, {facts['threads']} threads",
+        f"weights in {facts['weights']}, KV in {facts['kv']}, pages of {config.page_size}, {facts['threads']} threads",
         version=f"this process, torch {facts['torch']}",
     )
     for index, workload in enumerate(workloads):
