@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from agents.seeds import derive_seed
 from arena.errors import UsageError
 from arena.events import GameEnded, MovePlayed
+from arena.report.collect import collect
+from arena.report.markdown import to_markdown
 from arena.store.database import Database
 from arena.store.models import GameRow
 from arena.store.queries import game_detail
@@ -141,6 +143,10 @@ async def test_one_that_crashes_one_that_hangs_and_one_that_is_illegal_leave_the
     assert (table["a"].tally.wins, table["a"].tally.given, table["a"].tally.draws) == (6, 6, 2)
     assert table["crash"].void == 12  # each of its crashes was played twice more
     assert table["crash"].elo_on_board.value is None
+    with Database.open(db_path, create=False) as database:
+        told = to_markdown(collect(database, result.run_id))
+    assert "18 forfeits, 12 repeats, 12 void, 0 unfinished" in told
+    assert all(f"| {ending} | 2 | 0 | 4 |" in told for ending in ("crash", "forfeit-illegal", "time"))
 
 
 async def test_ctrl_c_drains_and_the_same_spec_goes_on_to_the_games_of_an_uninterrupted_run(db_path, tmp_path):
