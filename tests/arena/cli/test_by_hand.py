@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import chess.pgn
 import pytest
 
-ROOT = Path(__file__).parents[3]
-
 
 @pytest.fixture
-def by_hand(db_path):
-    """Starts `arena play ARGS` as a process of its own, with pipes for a keyboard and a screen."""
-    started = []
-
-    def start(*args):
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from arena.cli import main; main()", "play", *args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "ARENA_DB": str(db_path)},
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+def by_hand(arena_process):
+    """Starts `arena play ARGS`."""
+    return partial(arena_process, "play")
 
 
 def test_a_person_plays_leaves_and_goes_on(by_hand, arena, recorded):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -20,28 +17,6 @@ SLOW = "python:agents.scripted:SlowAgent?delay_s=0.05"
 def no_settings_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("ARENA_MQTT", raising=False)
-
-
-@pytest.fixture
-def child(db_path):
-    """A function that starts `arena ARGS` as a process of its own."""
-    started = []
-
-    def start(*args):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "arena", *map(str, args)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "ARENA_DB": str(db_path)},
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
 
 
 def events(text):
@@ -88,9 +63,9 @@ def test_the_password_is_not_recorded(arena, mosquitto, db_path):
     assert b"hush" not in db_path.read_bytes()
 
 
-def test_the_will_of_a_killed_publisher_says_that_the_run_is_lost(child, mosquitto):
-    watching = child("watch", "--mqtt", mosquitto.url, "--until-end", "--json")
-    play = child("play", "--agent", SLOW, "--mqtt", mosquitto.url, "--max-plies", "200")
+def test_the_will_of_a_killed_publisher_says_that_the_run_is_lost(arena_process, mosquitto):
+    watching = arena_process("watch", "--mqtt", mosquitto.url, "--until-end", "--json")
+    play = arena_process("play", "--agent", SLOW, "--mqtt", mosquitto.url, "--max-plies", "200")
     seen = []
     for line in watching.stdout:
         seen.append(json.loads(line))
@@ -104,8 +79,8 @@ def test_the_will_of_a_killed_publisher_says_that_the_run_is_lost(child, mosquit
     assert watching.returncode == 0
 
 
-def test_a_run_is_followed_from_the_database_while_it_is_played(child, arena, recorded):
-    play = child("play", "--agent", SLOW, "--max-plies", "40", "--seed", "2")
+def test_a_run_is_followed_from_the_database_while_it_is_played(arena_process, arena, recorded):
+    play = arena_process("play", "--agent", SLOW, "--max-plies", "40", "--seed", "2")
     play.stdout.readline()
     ended = threading.Thread(target=play.communicate)
     ended.start()
