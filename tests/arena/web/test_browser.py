@@ -85,16 +85,19 @@ def test_a_forfeit_shows_every_answer_that_was_no_move(page, sample):
 
 
 def test_autoplay_goes_on_by_itself_until_it_is_stopped(page, sample):
+    page.clock.install()
     page.goto(f"{sample.url}/games/1#0")
     wait_for_ply(page, 0)
-    for _ in range(4):
-        page.keyboard.press("+")
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
     page.keyboard.press("Space")
-    page.locator(".moves [data-ply='3'][aria-current]").wait_for(timeout=90_000)
+    page.clock.run_for(3100)  # one ply a second
+    assert ply(page) == 3
+    page.keyboard.press("+")
+    page.clock.run_for(1100)  # two of them
+    assert ply(page) == 5
     page.keyboard.press("Space")
-    stopped = ply(page)
-    page.wait_for_timeout(400)
-    assert ply(page) == stopped
+    page.clock.run_for(5000)
+    assert ply(page) == 5
 
 
 def test_the_board_turns(page, sample):
