@@ -162,7 +162,6 @@ class PrefixCache:
     def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
         """The longest prefix of `tokens` whose KV has been computed. Changes nothing. Holds while `version` does, and
         the match is intact. `since` is an earlier match of the same tokens, intact, to start from."""
-        tokens = list(tokens)
         nodes = list(since.nodes) if since is not None else []
         node, length = nodes[-1] if nodes else self.root, len(nodes) * self.page_size
         while length + self.page_size <= len(tokens):
@@ -171,14 +170,14 @@ class PrefixCache:
                 break
             nodes.append(child)
             node, length = child, length + self.page_size
-        rest = tokens[length : length + self.page_size]
+        rest = list(tokens[length : length + self.page_size])
         tail, best, most = None, 0, len(rest)
         for child in node.children:
-            # Most of many children differ at the one token that says whether they can be better.
-            if best < most and best < child.computed and child.tokens[best] == rest[best]:
-                agreed = common_prefix(child.tokens[: child.computed], rest)
-                if agreed > best:
-                    tail, best = child, agreed
+            if best == most:
+                break
+            # To be better, a child must have the next token too: most of many differ there.
+            if child.computed > best and child.tokens[best] == rest[best] and child.tokens[:best] == rest[:best]:
+                tail, best = child, common_prefix(child.tokens[: child.computed], rest)
         return Match(nodes, tail, best, length + best)
 
     def has_next(self, branch: Branch, token: int) -> bool:
@@ -206,8 +205,11 @@ class PrefixCache:
         of it is wanted, else copy it. Raises OutOfPages, changing nothing."""
         if not self.fits(match, match.length):
             raise OutOfPages
+        self._clock += 1
         for node in match.nodes:
-            self._lock(node)
+            self._locked += not node.locks
+            node.locks += 1
+            node.last_used = self._clock
         nodes, tail = list(match.nodes), match.tail
         if tail is not None and tail.locks == 0 and match.tail_tokens == len(tail.tokens):
             self._lock(tail)

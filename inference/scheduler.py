@@ -141,10 +141,11 @@ class Scheduler:
         if self.waiting and (self.config.continuous_batching or not self.running):
             self._admit(plan, room, now)
         for rows in plan:
-            rows.sequence.passes += rows.width > 0
-            rows.sequence.forwarded_tokens += rows.width
-            rows.sequence.widest_batch = max(rows.sequence.widest_batch, len(plan))
-            self.scheduled_tokens += rows.width
+            sequence, width = rows.sequence, rows.width
+            sequence.passes += width > 0
+            sequence.forwarded_tokens += width
+            sequence.widest_batch = max(sequence.widest_batch, len(plan))
+            self.scheduled_tokens += width
         return plan
 
     def commit(self, plan: Sequence[ScheduledRows]) -> None:
@@ -286,13 +287,16 @@ class Scheduler:
     def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
         """Whether a running sequence is about to give `sequence` a longer prefix than it can have now: all its tokens,
         with the state of the last, if both have the same."""
-        tokens, known = sequence.tokens, match.length
+        tokens, length, known = sequence.tokens, len(sequence.tokens), match.length
         for other in self.running:
             assert other.branch is not None
-            shared = max(known, other.branch.computed)  # tokens that they must share, and one more
-            if shared >= len(other.tokens) or shared >= len(tokens) - (len(tokens) != len(other.tokens)):
+            theirs, shared = other.tokens, other.branch.computed
+            if shared < known:
+                shared = known
+            if shared >= len(theirs) or shared >= length - (length != len(theirs)):
                 continue
-            if tokens[shared] == other.tokens[shared] and _agree(tokens, other.tokens, shared):
+            # They must share these tokens and one more, in which most differ.
+            if tokens[shared] == theirs[shared] and _agree(tokens, theirs, shared):
                 return True
         return False
 
