@@ -189,9 +189,10 @@ class Scheduler:
             if count and self._make_space(sequence, count, plan):
                 plan.append(self._rows(sequence, count))
                 room -= plan[-1].width
-                in_step.update(
-                    self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
-                )
+                if self._shares_prefixes:
+                    in_step.update(
+                        self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
+                    )
             else:
                 everyone = False
         return room if everyone else 0
@@ -267,11 +268,14 @@ class Scheduler:
 
     def _longest(self, sequence: SequenceState) -> Match:
         """The longest cached prefix of a sequence that waits, looked up again when it may be another."""
-        version, match = sequence.found or (-1, None)
-        intact = match is not None and match.intact
-        if match is None or version != self.cache.version or not intact:
-            match = self.cache.match(sequence.tokens, match if intact else None)
-            sequence.found = (self.cache.version, match)
+        if sequence.found is not None:
+            version, match = sequence.found
+            if self.cache.holds(match, version):
+                return match
+            match = self.cache.match(sequence.tokens, match if match.intact else None)
+        else:
+            match = self.cache.match(sequence.tokens)
+        sequence.found = (self.cache.version, match)
         return match
 
     def _bound(self, sequence: SequenceState) -> int:
