@@ -1,6 +1,6 @@
 """Products of 8-bit integers on the CPU: y = W x with W int8 by output channel and x quantised row by row.
 
-A product runs in three steps inside one compiled function, `multiply`:
+A product runs in three steps, compiled: `multiply` is all of them, and kernels/int8_layer.py puts others between them.
 
 1. each row x is turned by a blockwise Hadamard transform if asked, scaled so that its largest entry becomes 127, and
    rounded: q [rows, inner], int16 in memory, -127..127 in value;
@@ -11,8 +11,8 @@ No step looks at more than one row, so a row has the same bits alone and among a
 
 The inner loop (`_dot`) multiplies 16 pairs of int16 and adds neighbours in one instruction, which is twice as many
 products an instruction as float32 has on AVX2, and W takes a quarter of the memory traffic. Measured on one core of an
-AVX2 processor at 8 / 16 / 64 / 256 rows of SmolLM2's shapes: 94 / 100 / 125 / 110 G operations a second, where
-float32 through oneDNN reaches 20 / 27 / 50 / 62.
+AVX2 processor at 8 / 64 / 160 rows of SmolLM2's shapes, all matrices of the model in turn: 87 / 120 / 120 G operations
+a second, where float32 through oneDNN reaches 20 / 50 / 60.
 """
 
 from __future__ import annotations
