@@ -159,23 +159,22 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, T
         return make_int8_linear(matrix(name), block)
 
     head = matrix("head")
-    gain = torch.ones(config.hidden_size)  # the true ones are folded into the matrices
     return ModelWeights(
         embedding=embedding,
         layers=tuple(
             LayerWeights(
-                input_norm=gain,
+                input_norm=None,
                 qkv=linear(f"{layer}qkv"),
                 q_norm=tensors.pop(f"{layer}q_norm", None),
                 k_norm=tensors.pop(f"{layer}k_norm", None),
                 output=linear(f"{layer}output"),
-                post_norm=gain,
+                post_norm=None,
                 gate_up=linear(f"{layer}gate_up"),
                 down=linear(f"{layer}down", down_block(config)),
             )
             for layer in (f"layers.{index}." for index in range(config.layers))
         ),
-        norm=gain,
+        norm=None,
         output_embedding=QuantisedMatrix(head_rows, head.scale, head.bias),
         head=make_int8_linear(head),
     )

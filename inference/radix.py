@@ -173,8 +173,8 @@ class PrefixCache:
         return operations
 
     def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
-        """The longest prefix of `tokens` whose KV has been computed. Changes nothing. `since` is an earlier match of the
-        same tokens, intact, to start from."""
+        """The longest prefix of `tokens` whose KV has been computed. Changes nothing. `since` is an earlier match of
+        the same tokens, intact, to start from."""
         nodes = list(since.nodes) if since is not None else []
         node, length = nodes[-1] if nodes else self.root, len(nodes) * self.page_size
         while length + self.page_size <= len(tokens):

@@ -165,9 +165,10 @@ def _tile(
     total = np.zeros(size, np.float32)
     limits = np.zeros(size, np.int64)
     here, stride = np.int64(0), np.int64(BLOCK)  # as literals they would make two functions of `_block`
-    keys = np.zeros(dim * BLOCK, np.float32)
-    values = np.zeros(BLOCK * width, np.float32)
     in_place = flat_k.size and page_size % BLOCK == 0 and dim == width  # whole blocks are read where they are
+    copied = 0 if in_place and not lineage.shape[1] else BLOCK
+    keys = np.zeros(dim * copied, np.float32)
+    values = np.zeros(copied * width, np.float32)
     scale = np.float32(1.0 / np.sqrt(dim))
     longest = 0
     for i in range(count):

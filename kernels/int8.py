@@ -1,6 +1,6 @@
 """Products of 8-bit integers on the CPU: y = W x with W int8 by output channel and x quantised row by row.
 
-A product runs in three steps inside one compiled function, `multiply`:
+A product runs in three steps, compiled: `multiply` is all of them, and kernels/int8_layer.py puts others between them.
 
 1. each row x is turned by a blockwise Hadamard transform if asked, scaled so that its largest entry becomes 127, and
    rounded: q [rows, inner], int16 in memory, -127..127 in value;
@@ -11,8 +11,8 @@ No step looks at more than one row, so a row has the same bits alone and among a
 
 The inner loop (`_dot`) multiplies 16 pairs of int16 and adds neighbours in one instruction, which is twice as many
 products an instruction as float32 has on AVX2, and W takes a quarter of the memory traffic. Measured on one core of an
-AVX2 processor at 8 / 16 / 64 / 256 rows of SmolLM2's shapes: 94 / 100 / 125 / 110 G operations a second, where
-float32 through oneDNN reaches 20 / 27 / 50 / 62.
+AVX2 processor at 8 / 64 / 160 rows of SmolLM2's shapes, all matrices of the model in turn: 87 / 120 / 120 G operations
+a second, where float32 through oneDNN reaches 20 / 50 / 60.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ lanes = Lanes()
 _INT32 = ir.VectorType(ir.IntType(32), 8)
 _INT16 = ir.VectorType(ir.IntType(16), 16)
 _INT8 = ir.VectorType(ir.IntType(8), 16)
+_FLOATS = ir.VectorType(ir.FloatType(), 8)
 
 
 @register_model(Lanes)
@@ -111,14 +112,24 @@ def _load_pair(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
-def _store(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    """8 int32 to `index` on."""
+def _finish(typing_context: Any, sums: Any, channels: Any, at: Any, out: Any, factor: Any, y: Any, y_at: Any) -> Any:
+    """8 sums scaled by `channels` from `at` on and by `factor`, and the bias, `out` places behind, added: to y."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _pointer(context, builder, signature, args, _INT32), align=4)
+        sums, _, at, out, factor, _, y_at = args
+
+        def place(which: int, index: Any) -> Any:
+            array = context.make_array(signature.args[which])(context, builder, args[which])
+            return builder.bitcast(builder.gep(array.data, [index]), _FLOATS.as_pointer())
+
+        scale, bias = (builder.load(place(1, index), align=4) for index in (at, builder.add(at, out)))
+        single = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), factor, ir.Constant(ir.IntType(32), 0))
+        scaled = builder.fmul(builder.sitofp(sums, _FLOATS), scale)
+        scaled = builder.fmul(scaled, builder.shuffle_vector(single, single, ir.Constant(_INT32, None)))
+        builder.store(builder.fadd(scaled, bias), place(5, y_at), align=4)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, lanes), generate
+    return types.void(lanes, channels, types.intp, types.intp, types.float32, y, types.intp), generate
 
 
 @intrinsic
@@ -153,9 +164,12 @@ def is_fast() -> bool:
 # --- the product ------------------------------------------------------------------------------------------------------
 
 
-def pack(weight: NDArray[np.int8]) -> NDArray[np.int8]:
-    """W [out, inner] in the order in which `multiply` reads it: flat; panels of 16 channels, in each the pairs of inner
-    places, in each pair the channels. Channels and places that are missing to a full panel or pair are zeros.
+def pack(
+    weight: NDArray[np.int8], scale: NDArray[np.float32], bias: NDArray[np.float32] | None = None
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """W [out, inner] in the order in which products read it: flat; panels of 16 channels, in each the pairs of inner
+    places, in each pair the channels. And what belongs to channels, float32 [2, out]: `scale` and `bias` [out].
+    Channels and places that are missing to a full panel or pair are zeros.
 
     Raises ValueError for an inner size at which sums could overflow, and for -128.
     """
@@ -164,9 +178,14 @@ def pack(weight: NDArray[np.int8]) -> NDArray[np.int8]:
         raise ValueError(f"an inner size of {inner} can overflow 32-bit sums; the largest is {MAX_INNER}")
     if weight.size and weight.min() < -LARGEST:
         raise ValueError(f"weights must lie in -{LARGEST}..{LARGEST}; the smallest is {weight.min()}")
-    packed = np.zeros(-(-out // PANEL) * PANEL * (inner + inner % 2), np.int8)
+    full = -(-out // PANEL) * PANEL
+    packed = np.zeros(full * (inner + inner % 2), np.int8)
     _pack(np.ascontiguousarray(weight), packed)
-    return packed
+    channels = np.zeros((2, full), np.float32)
+    channels[0, :out] = scale
+    if bias is not None:
+        channels[1, :out] = bias
+    return packed, channels
 
 
 @njit(parallel=True, **_OPTIONS)
@@ -209,13 +228,13 @@ def _hadamard(x: Any, block: int) -> None:
 
 
 @njit(**_OPTIONS)
-def _quantise_row(x: Any, q: Any, block: int) -> Any:
-    """x float32 [inner] -> q int16 [inner or one more] and the factor that leads back.
+def quantise_row(x: Any, q: Any, block: int) -> Any:
+    """x float32 [inner] -> q int16 [inner or one more] and the factor that leads back. A `block` of more than 1 is
+    transformed in place.
 
     What is not finite in x makes the factor not finite, and so everything that is computed from the row.
     """
     if block > 1:
-        x = x.copy()
         _hadamard(x, block)
     # Without their sign bit, floats are ordered as the integers of the same bits are, infinities and NaNs last.
     bits = x.view(np.int32)
@@ -226,32 +245,30 @@ def _quantise_row(x: Any, q: Any, block: int) -> Any:
     up = np.float32(LARGEST) / largest if SMALLEST < largest < np.inf else np.float32(0.0)
     for place in range(x.size):
         q[place] = np.int16(np.int32(np.rint(x[place] * up)))
+    q[x.size :] = 0
     return largest / np.float32(LARGEST) / np.float32(math.sqrt(block))
 
 
 @njit(parallel=True, **_OPTIONS)
 def quantise(x: Any, block: int, threads: int) -> Any:
-    """x float32 [rows, inner], contiguous -> q int16 [rows, inner], made full to ROWS and pairs by zeros, and factors
-    float32 [rows]: row r of x, transformed by blocks of `block` if that is more than 1, is about q[r] * factors[r]."""
+    """x float32 [rows, inner], contiguous -> q int16 [rows, inner] and factors float32 [rows], made full to ROWS and
+    pairs by zeros: row r of x, transformed by blocks of `block` if that is more than 1, is about q[r] * factors[r]."""
     rows, inner = x.shape
-    q = np.zeros((-(-rows // ROWS) * ROWS, inner + inner % 2), np.int16)
-    factors = np.empty(rows, np.float32)
-    if rows < PARALLEL_ROWS:
-        for row in range(rows):
-            factors[row] = _quantise_row(x[row], q[row], block)
-    else:
-        for thread in prange(threads):
-            for row in range(thread, rows, threads):
-                factors[row] = _quantise_row(x[row], q[row], block)
+    full = -(-rows // ROWS) * ROWS
+    q = np.zeros((full, inner + inner % 2), np.int16)
+    factors = np.zeros(full, np.float32)
+    for thread in prange(threads if rows >= PARALLEL_ROWS else 1):
+        for row in range(thread, rows, threads if rows >= PARALLEL_ROWS else 1):
+            factors[row] = quantise_row(x[row].copy() if block > 1 else x[row], q[row], block)
     return q, factors
 
 
 @njit(**_OPTIONS)
-def _sums(weights: Any, start: int, q: Any, first: int, width: int, sums: Any) -> None:
-    """Integer products of ROWS rows, from place `first` of the flat q on, with the panel of W at `start`: to `sums`,
-    int32 [ROWS * PANEL]."""
+def _tile(weights: Any, start: int, q: Any, row: int, width: int, factors: Any, channels: Any, at: int, y: Any) -> None:
+    """Products of ROWS rows, from `row` on, with the panel of W at `start`, whose first channel is `at`: to y."""
     a0, a1, b0, b1 = _zero(), _zero(), _zero(), _zero()
     c0, c1, d0, d1 = _zero(), _zero(), _zero(), _zero()
+    first = row * width
     for place in range(0, width, 2):
         w0 = _load_weights(weights, start + PANEL * place)
         w1 = _load_weights(weights, start + PANEL * place + PANEL)
@@ -263,38 +280,47 @@ def _sums(weights: Any, start: int, q: Any, first: int, width: int, sums: Any) -
         c0, c1 = _dot(c0, w0, pair), _dot(c1, w1, pair)
         pair = _load_pair(q, first + 3 * width + place)
         d0, d1 = _dot(d0, w0, pair), _dot(d1, w1, pair)
-    _store(sums, 0, a0)
-    _store(sums, 8, a1)
-    _store(sums, 16, b0)
-    _store(sums, 24, b1)
-    _store(sums, 32, c0)
-    _store(sums, 40, c1)
-    _store(sums, 48, d0)
-    _store(sums, 56, d1)
+    out, to, stride = channels.shape[1], row * y.shape[1] + at, y.shape[1]
+    _finish(a0, channels, at, out, factors[row], y, to)
+    _finish(a1, channels, at + 8, out, factors[row], y, to + 8)
+    _finish(b0, channels, at, out, factors[row + 1], y, to + stride)
+    _finish(b1, channels, at + 8, out, factors[row + 1], y, to + stride + 8)
+    _finish(c0, channels, at, out, factors[row + 2], y, to + 2 * stride)
+    _finish(c1, channels, at + 8, out, factors[row + 2], y, to + 2 * stride + 8)
+    _finish(d0, channels, at, out, factors[row + 3], y, to + 3 * stride)
+    _finish(d1, channels, at + 8, out, factors[row + 3], y, to + 3 * stride + 8)
+
+
+@njit(**_OPTIONS)
+def _panels(q: Any, factors: Any, rows: int, weights: Any, channels: Any, y: Any, thread: int, threads: int) -> None:
+    """The panels of `product` that fall to one of the threads."""
+    out = channels.shape[1]
+    width = weights.size // out
+    for left in range(thread * PANEL, out, threads * PANEL):
+        for row in range(0, rows, ROWS):
+            _tile(weights, left * width, q, row, width, factors, channels, left, y)
 
 
 @njit(parallel=True, **_OPTIONS)
-def multiply(x: Any, weights: Any, scales: Any, bias: Any, block: int, threads: int) -> Any:
-    """y float32 [rows, out] for x float32 [rows, inner], contiguous, W as `pack` gives it, and its `scales` float32
-    [out]. `bias` is float32 [out], or empty. `block` as for `quantise`: the transform must be folded into W. The work
-    is cut into `threads` parts."""
-    rows, out = x.shape[0], scales.size
+def product(q: Any, factors: Any, rows: int, weights: Any, channels: Any, y: Any, threads: int) -> None:
+    """y[r, n] for r < `rows` and every output channel n, from quantised rows: q int16, flat, one row after the other,
+    each of an even size; factors float32. All of these have room for a multiple of ROWS rows.
+
+    `weights` and `channels` are as `pack` gives them. The channels are shared out among `threads`; with one, it all
+    runs where it is called.
+    """
+    if threads == 1:
+        _panels(q, factors, rows, weights, channels, y, 0, 1)
+    else:
+        for thread in prange(threads):
+            _panels(q, factors, rows, weights, channels, y, np.int64(thread), threads)
+
+
+@njit(**_OPTIONS)
+def multiply(x: Any, weights: Any, channels: Any, block: int, threads: int) -> Any:
+    """y float32 [rows, out, made full to PANEL] for x float32 [rows, inner], contiguous; see `quantise` and `product`.
+    The transform by `block` must be folded into W."""
     q, factors = quantise(x, block, threads)
-    width = q.shape[1]
-    flat = q.reshape(-1)
-    y = np.empty((rows, out), np.float32)
-    for thread in prange(threads):
-        sums = np.empty(ROWS * PANEL, np.int32)
-        for left in range(thread * PANEL, out, threads * PANEL):
-            right = min(left + PANEL, out)
-            for row in range(0, rows, ROWS):
-                _sums(weights, left * width, flat, row * width, width, sums)
-                for near in range(row, min(row + ROWS, rows)):
-                    factor = factors[near]
-                    line = (near - row) * PANEL - left
-                    for channel in range(left, right):
-                        y[near, channel] = np.float32(sums[line + channel]) * scales[channel] * factor
-                    if bias.size:
-                        for channel in range(left, right):
-                            y[near, channel] += bias[channel]
-    return y
+    y = np.empty((factors.size, channels.shape[1]), np.float32)
+    product(q.reshape(-1), factors, x.shape[0], weights, channels, y, threads)
+    return y[: x.shape[0]]

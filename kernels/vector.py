@@ -1,4 +1,4 @@
-"""The innermost loops of attention, written in vectors: what a compiler does not find by itself.
+"""The innermost loops of a layer, written in vectors: what a compiler does not find by itself.
 
 Compiled loops call these like functions. Arrays are contiguous float32 of any shape, and places are flat indices.
 """
@@ -79,16 +79,9 @@ def make_panel(rows: int, *, fresh: bool) -> Any:
 @intrinsic
 def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, row: Any) -> Any:
     """`exponentials(s, at, seen, highest, row)`: turn the first `seen` of BLOCK scores from s[at] on into exp(s - max)
-    and the others into 0, where max is the largest of them and of highest[row], which it becomes. Returns their sum.
-
-    exp(x) = 2^n e^y with n = round(x / ln 2): e^y by the polynomial of Cephes' expf, 2^n by its exponent bits. Adding
-    1.5 * 2^23 to a float rounds it and leaves the whole number in its low bits. NaN stays NaN.
-    """
+    and the others into 0, where max is the largest of them and of highest[row], which it becomes. Returns their sum."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def constant(value: float) -> Any:
-            return ir.Constant(_FLOATS, [value] * WIDTH)
-
         def larger(x: Any, y: Any) -> Any:
             return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
@@ -99,7 +92,7 @@ def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, 
             for first in range(0, BLOCK, WIDTH)
         ]
         scores = [
-            builder.select(seen, builder.load(place, align=_BOUNDARY), constant(LOWEST))
+            builder.select(seen, builder.load(place, align=_BOUNDARY), _constant(LOWEST))
             for seen, place in zip(is_seen, places, strict=True)
         ]
         of_row = _place(context, builder, signature, args, 3)
@@ -107,27 +100,55 @@ def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, 
         builder.store(most, of_row)
         shift = _everywhere(builder, most)
 
-        def exp(score: Any) -> Any:
-            x = builder.fsub(score, shift)
-            x = builder.select(builder.fcmp_ordered("<", x, constant(-87.0)), constant(-87.0), x)
-            rounded = _multiply_add(context, builder, x, constant(1.44269504), constant(12582912.0))
-            n = builder.fsub(rounded, constant(12582912.0))
-            y = _multiply_add(context, builder, n, constant(-0.693359375), x)
-            y = _multiply_add(context, builder, n, constant(2.12194440e-4), y)
-            z = constant(1.9875691500e-4)
-            for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
-                z = _multiply_add(context, builder, z, y, constant(coefficient))
-            z = builder.fadd(_multiply_add(context, builder, builder.fmul(z, y), y, y), constant(1.0))
-            exponent = builder.shl(builder.bitcast(rounded, _INTS), ir.Constant(_INTS, [23] * WIDTH))
-            power = builder.add(exponent, ir.Constant(_INTS, [127 << 23] * WIDTH))
-            return builder.fmul(z, builder.bitcast(power, _FLOATS))
-
-        values = [builder.select(seen, exp(score), constant(0.0)) for seen, score in zip(is_seen, scores, strict=True)]
+        values = [
+            builder.select(seen, _exp(context, builder, builder.fsub(score, shift)), _constant(0.0))
+            for seen, score in zip(is_seen, scores, strict=True)
+        ]
         for place, value in zip(places, values, strict=True):
             builder.store(value, place, align=_BOUNDARY)
         return _reduce(builder, values, builder.fadd)
 
     return types.float32(s, types.intp, types.intp, highest, types.intp), generate
+
+
+@intrinsic
+def gate(typing_context: Any, out: Any, out_at: Any, x: Any, x_at: Any, y: Any, y_at: Any) -> Any:
+    """`gate(out, out_at, x, x_at, y, y_at)`: WIDTH elements of out = silu(x) * y, with silu(x) = x / (1 + exp(-x))."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        to, of_x, of_y = (_vectors_at(builder, _place(context, builder, signature, args, at), 1)[0] for at in (0, 2, 4))
+        x, y = (builder.load(place, align=_BOUNDARY) for place in (of_x, of_y))
+        negative = builder.fcmp_ordered("<", x, _constant(0.0))
+        small = _exp(context, builder, builder.select(negative, x, builder.fneg(x)))  # of -|x|, which cannot overflow
+        share = builder.fdiv(builder.select(negative, small, _constant(1.0)), builder.fadd(_constant(1.0), small))
+        builder.store(builder.fmul(builder.fmul(x, share), y), to, align=_BOUNDARY)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, x, types.intp, y, types.intp), generate
+
+
+def _exp(context: Any, builder: Any, x: Any) -> Any:
+    """Of a vector that is not positive. Below -87 it is as good as nothing; NaN stays NaN.
+
+    exp(x) = 2^n e^y with n = round(x / ln 2): e^y by the polynomial of Cephes' expf, 2^n by its exponent bits. Adding
+    1.5 * 2^23 to a float rounds it and leaves the whole number in its low bits.
+    """
+    x = builder.select(builder.fcmp_ordered("<", x, _constant(-87.0)), _constant(-87.0), x)
+    rounded = _multiply_add(context, builder, x, _constant(1.44269504), _constant(12582912.0))
+    n = builder.fsub(rounded, _constant(12582912.0))
+    y = _multiply_add(context, builder, n, _constant(-0.693359375), x)
+    y = _multiply_add(context, builder, n, _constant(2.12194440e-4), y)
+    z = _constant(1.9875691500e-4)
+    for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
+        z = _multiply_add(context, builder, z, y, _constant(coefficient))
+    z = builder.fadd(_multiply_add(context, builder, builder.fmul(z, y), y, y), _constant(1.0))
+    exponent = builder.shl(builder.bitcast(rounded, _INTS), ir.Constant(_INTS, [23] * WIDTH))
+    power = builder.add(exponent, ir.Constant(_INTS, [127 << 23] * WIDTH))
+    return builder.fmul(z, builder.bitcast(power, _FLOATS))
+
+
+def _constant(value: float) -> Any:
+    return ir.Constant(_FLOATS, [value] * WIDTH)
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:

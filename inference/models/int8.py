@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from functools import cache
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,28 +18,27 @@ from inference.models.linear import Linear
 from inference.models.quantised import QuantisedMatrix
 from kernels import int8
 
-NO_BIAS = np.empty(0, np.float32)
-
 
 class Int8Linear:
-    """Sums by the kernel in kernels/int8.py. `block` is that of the Hadamard transform folded into the matrix, or 1."""
+    """Sums by the kernel in kernels/int8.py, whose words for the rest these are: W `packed`, its `channels`, and the
+    `block` of the Hadamard transform folded into it, or 1."""
 
     def __init__(self, matrix: QuantisedMatrix, block: int = 1) -> None:
         self._shape = matrix.weight.shape
-        self._packed = int8.pack(matrix.weight.numpy())
-        self._scale = matrix.scale.numpy()
-        self._bias = NO_BIAS if matrix.bias is None else matrix.bias.numpy()
-        self._block = block
+        bias = None if matrix.bias is None else matrix.bias.numpy()
+        self.packed, self.channels = int8.pack(matrix.weight.numpy(), matrix.scale.numpy(), bias)
+        self.block = block
 
     @property
     def weight(self) -> Tensor:
         """float32 [out, in], of the transformed input."""
-        rows = torch.from_numpy(int8.unpack(self._packed, *self._shape))
-        return rows * torch.from_numpy(self._scale)[:, None]
+        rows = torch.from_numpy(int8.unpack(self.packed, *self._shape))
+        return rows * torch.from_numpy(self.channels[0, : self._shape[0], None])
 
     def __call__(self, x: Tensor) -> Tensor:
         rows, threads = x.contiguous().numpy(), torch.get_num_threads()
-        return torch.from_numpy(int8.multiply(rows, self._packed, self._scale, self._bias, self._block, threads))
+        y = torch.from_numpy(int8.multiply(rows, self.packed, self.channels, self.block, threads))
+        return y[:, : self._shape[0]].contiguous()
 
 
 class FbgemmLinear:
@@ -66,7 +64,7 @@ class FbgemmLinear:
         q, factors = int8.quantise(x.contiguous().numpy(), self._block, torch.get_num_threads())
         whole = torch.from_numpy(q[: x.shape[0], : x.shape[1]]).float()
         sums = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(whole, 1.0, 128, self._packed)
-        y: Tensor = sums.mul_(self._scale).mul_(torch.from_numpy(factors)[:, None])
+        y: Tensor = sums.mul_(self._scale).mul_(torch.from_numpy(factors[: x.shape[0], None]))
         return y if self._bias is None else y.add_(self._bias)
 
 

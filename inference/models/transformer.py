@@ -8,17 +8,12 @@ import torch
 from torch import Tensor
 
 from inference.batch import ForwardBatch
+from inference.models.compiled import make_stages
 from inference.models.config import ModelConfig
-from inference.models.rotary import Rotary, rotate
-from inference.models.weights import LayerWeights, ModelWeights
+from inference.models.norm import rms_norm
+from inference.models.rotary import Rotary
+from inference.models.weights import ModelWeights
 from kernels.attention import Attention, KVCache
-
-
-def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
-    """Root-mean-square normalisation of the last dimension (Zhang and Sennrich 2019), computed in float32."""
-    wide = x.float()
-    scaled = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
-    return gain * scaled.to(x.dtype)
 
 
 class Transformer:
@@ -35,7 +30,7 @@ class Transformer:
         self.dtype = weights.embedding.dtype
         self.device = weights.embedding.device
         self._rotary = Rotary(config, self.device)
-        self._split = [config.heads, config.kv_heads, config.kv_heads]
+        self._stages = make_stages(config, weights.layers)
 
     @torch.inference_mode()
     def forward(self, batch: ForwardBatch, cache: KVCache, attention: Attention) -> Tensor:
@@ -44,16 +39,18 @@ class Transformer:
         Returns [outputs, hidden]: the hidden states of batch.output_rows after the final norm. Raises ValueError
         for a position outside the context length.
         """
-        cos, sin = self._rotary.at(batch.positions, self.dtype)
+        rotation = self._rotary.at(batch.positions, self.dtype)
         x = self.weights.embedding[batch.token_ids]
-        for index, layer in enumerate(self.weights.layers):
-            normed = rms_norm(x, layer.input_norm, self.config.rms_norm_eps)
-            q, k, v = self._qkv(layer, normed, cos, sin)
+        q, k, v = self._stages.begin(x, rotation)
+        for index in range(self.config.layers - 1):
             cache.write(index, batch.slots, k, v)
             mixed = attention.attend(q, k, v, cache, index, batch.attention)
-            x = x + layer.output(mixed.flatten(1))
-            x = x + self._feed_forward(layer, rms_norm(x, layer.post_norm, self.config.rms_norm_eps))
-        return rms_norm(x[batch.output_rows], self.weights.norm, self.config.rms_norm_eps)
+            x, (q, k, v) = self._stages.between(index, x, mixed.flatten(1), rotation)
+        last, rows = self.config.layers - 1, batch.output_rows  # what is behind the last attention is for them alone
+        cache.write(last, batch.slots, k, v)
+        mixed = attention.attend(q, k, v, cache, last, batch.attention)
+        x = self._stages.end(x[rows], mixed.flatten(1)[rows])
+        return rms_norm(x, self.weights.norm, self.config.rms_norm_eps)
 
     @torch.inference_mode()
     def logits(self, hidden: Tensor) -> Tensor:
@@ -65,16 +62,3 @@ class Transformer:
         """hidden [hidden], one row of `forward` -> float32 [tokens]: the logits of these tokens alone."""
         rows = self.weights.output_embedding[torch.tensor(tokens, dtype=torch.int64)]
         return (rows.double() * hidden.double()).sum(dim=1).float()
-
-    def _qkv(self, layer: LayerWeights, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x [rows, hidden] -> q [rows, heads, head_dim], k and v [rows, kv_heads, head_dim], positions applied."""
-        heads = layer.qkv(x).view(x.shape[0], sum(self._split), self.config.head_dim)
-        q, k, v = torch.split(heads, self._split, dim=1)
-        if layer.q_norm is not None and layer.k_norm is not None:
-            q = rms_norm(q, layer.q_norm, self.config.rms_norm_eps)
-            k = rms_norm(k, layer.k_norm, self.config.rms_norm_eps)
-        return rotate(q, cos, sin), rotate(k, cos, sin), v
-
-    def _feed_forward(self, layer: LayerWeights, x: Tensor) -> Tensor:
-        gate, up = layer.gate_up(x).chunk(2, dim=-1)
-        return layer.down(torch.nn.functional.silu(gate) * up)

@@ -22,14 +22,15 @@ IGNORED_SUFFIXES = ("rotary_emb.inv_freq", "attn.masked_bias")
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """One decoder layer. `qkv` and `gate_up` hold matrices that have the same input stacked by output rows."""
+    """One decoder layer. `qkv` and `gate_up` hold matrices that have the same input stacked by output rows. A gain of a
+    norm that is None is folded into the matrices that follow."""
 
-    input_norm: Tensor
+    input_norm: Tensor | None
     qkv: Linear
     q_norm: Tensor | None
     k_norm: Tensor | None
     output: Linear
-    post_norm: Tensor
+    post_norm: Tensor | None
     gate_up: Linear
     down: Linear
 
@@ -40,7 +41,7 @@ class ModelWeights:
 
     embedding: Tensor  # [vocab, hidden]
     layers: tuple[LayerWeights, ...]
-    norm: Tensor  # [hidden]
+    norm: Tensor | None  # [hidden], see LayerWeights
     output_embedding: Tensor | QuantisedMatrix  # [vocab, hidden]
     head: Linear
 
