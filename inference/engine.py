@@ -16,6 +16,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -51,6 +52,7 @@ from kernels.cpu import CpuAttention
 
 if TYPE_CHECKING:
     from inference.loader import LoadedModel
+    from inference.models.config import ModelConfig
     from inference.pull import Progress
 
 _STEP_LOCK = threading.Lock()
@@ -132,6 +134,7 @@ class Engine:
         self._model = model
         self._wrap_runner = wrap_runner
         self._core: EngineCore | None = None
+        self._runner: ModelRunner | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Condition()
         self._inbox: deque[Request] = deque()
@@ -150,14 +153,20 @@ class Engine:
         long. Raises ModelError."""
         if self._thread is not None:
             raise InferenceError("the engine is already started")
-        if self._model is None:
-            from inference.loader import load_model
+        with ThreadPoolExecutor(1, thread_name_prefix="inference-memory") as beside:
+            # While this thread reads the model: to take the memory keeps the system busy, and Python free.
+            if self._model is None:
+                from inference.loader import find_model
 
-            self._model = load_model(self.config.model, weights=self.config.weights, progress=progress)
-        if progress is not None:
-            progress("preparing the attention loops: a first run compiles them")
-        CpuAttention.prepare(getattr(torch, self.config.kv))
-        self._core = self._make_core(self._model)
+                found = find_model(self.config.model, weights=self.config.weights, progress=progress)
+                cache = beside.submit(self._make_cache, found.config)
+                self._model = found.load()
+            else:
+                cache = beside.submit(self._make_cache, self._model.config)
+            if progress is not None:
+                progress("preparing the attention loops: a first run compiles them")
+            CpuAttention.prepare(getattr(torch, self.config.kv))
+            self._core = self._make_core(self._model, cache.result())
         self._stats = self._core.stats()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="inference-engine", daemon=True)
@@ -172,8 +181,10 @@ class Engine:
             self._closing = True
             self._wake.notify()
         thread.join()
-        self._thread = None
-        self._core = None  # and with it the KV cache
+        self._thread = self._core = None
+        if self._runner is not None:
+            self._runner.close()  # frees the KV memory, also where somebody holds on to a step or to the core
+            self._runner = None
 
     async def __aenter__(self) -> Engine:
         await asyncio.to_thread(self.start)
@@ -400,23 +411,25 @@ class Engine:
 
     # --- the worker ---------------------------------------------------------------------------------------------------
 
-    def _make_core(self, model: LoadedModel) -> EngineCore:
-        config, shape = self.config, model.config
-        dtype: torch.dtype = getattr(torch, config.kv)
+    def _make_cache(self, shape: ModelConfig) -> KVCache:
+        config, dtype = self.config, getattr(torch, self.config.kv)
         page_bytes = KVCache.page_bytes(shape.layers, shape.kv_heads, config.page_size, shape.head_dim, dtype)
         pages = config.pages or config.kv_memory_mb * 2**20 // page_bytes
         if pages < 1:
             raise ModelError(
-                f"kv_memory_mb={config.kv_memory_mb} holds no KV page of {model.name}: "
+                f"kv_memory_mb={config.kv_memory_mb} holds no KV page of {config.model}: "
                 f"a page of {config.page_size} tokens takes {page_bytes / 2**20:.1f} MiB"
             )
-        cache = KVCache(shape.layers, pages + 1, shape.kv_heads, config.page_size, shape.head_dim, dtype=dtype)
-        runner = ModelRunner(model.transformer, cache, CpuAttention(shared=config.shared_attention))
+        return KVCache(shape.layers, pages + 1, shape.kv_heads, config.page_size, shape.head_dim, dtype=dtype)
+
+    def _make_core(self, model: LoadedModel, cache: KVCache) -> EngineCore:
+        config = self.config
+        self._runner = runner = ModelRunner(model.transformer, cache, CpuAttention(shared=config.shared_attention))
         return EngineCore(
             runner=self._wrap_runner(runner) if self._wrap_runner else runner,
-            pages=pages,
+            pages=len(cache.k[0]) - 1,  # without the null page
             page_size=config.page_size,
-            context_length=shape.context_length,
+            context_length=model.config.context_length,
             config=SchedulerConfig(
                 max_batch_tokens=config.max_batch_tokens,
                 max_running=config.max_batch,

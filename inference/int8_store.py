@@ -44,12 +44,13 @@ def int8_weights(
     """
     path = stored_at(checksum)
     tensors = _read(path, config)
-    if tensors is None:
-        if progress is not None:
-            progress("quantising the weights to 8 bits, once")
-        tensors = _quantise(config, _checked(config, open_checkpoint()))
-        _write(path, tensors)
-    return _assemble(config, tensors)
+    if tensors is not None:
+        return _assemble(config, tensors, rows=_read(path, config) or tensors)
+    if progress is not None:
+        progress("quantising the weights to 8 bits, once")
+    tensors = _quantise(config, _checked(config, open_checkpoint()))
+    _write(path, tensors)
+    return _assemble(config, tensors, rows=tensors)
 
 
 def stored_at(checksum: str) -> Path:
@@ -96,12 +97,14 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def _read(path: Path, config: ModelConfig) -> dict[str, Tensor] | None:
-    """The tensors of a file, in memory of their own; None if there is none, or it is damaged."""
+    """The tensors of a file; None if there is none, or it is damaged. Matrices lie in a map of the file that is theirs
+    alone: they take memory where they are read, until the last of them is let go of. A file is only ever replaced by
+    another, never written to."""
     if not path.is_file():
         return None
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118  # no mapping
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
     except (SafetensorError, OSError) as error:
         logger.warning("%s is damaged and is made anew: %s", path, error)
         return None
@@ -109,7 +112,7 @@ def _read(path: Path, config: ModelConfig) -> dict[str, Tensor] | None:
     if found != _expected(config):
         logger.warning("%s is damaged and is made anew: it holds other tensors than this model has", path)
         return None
-    return tensors
+    return {name: tensor if tensor.ndim == 2 else tensor.clone() for name, tensor in tensors.items()}
 
 
 def _expected(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
@@ -141,7 +144,12 @@ def _expected(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], torch.dty
     return expected | {f"{name}.bias": ((size,), torch.float32) for name, size in biases.items()}
 
 
-def _assemble(config: ModelConfig, tensors: dict[str, Tensor]) -> ModelWeights:
+def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, Tensor]) -> ModelWeights:
+    """`rows` are the same tensors, of which the two that are read row by row are kept: in a map of the file they take
+    the memory of the rows that were read, as long as nobody packs them."""
+    embedding, head_rows = rows["embedding"], rows["head.weight"]
+    tensors.pop("embedding")
+
     def matrix(name: str) -> QuantisedMatrix:
         # Taken out, so that a matrix is in memory twice only while it is packed.
         weight, scale = tensors.pop(f"{name}.weight"), tensors.pop(f"{name}.scale")
@@ -152,7 +160,7 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor]) -> ModelWeights:
 
     head = matrix("head")
     return ModelWeights(
-        embedding=tensors.pop("embedding"),
+        embedding=embedding,
         layers=tuple(
             LayerWeights(
                 input_norm=None,
@@ -167,6 +175,6 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor]) -> ModelWeights:
             for layer in (f"layers.{index}." for index in range(config.layers))
         ),
         norm=None,
-        output_embedding=head,
+        output_embedding=QuantisedMatrix(head_rows, head.scale, head.bias),
         head=make_int8_linear(head),
     )

@@ -46,6 +46,14 @@ class LoadedModel:
     weights: WeightFormat = "float32"
 
 
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model whose files are here and whose shape is known. `load` reads it; raises ModelError."""
+
+    config: ModelConfig
+    load: Callable[[], LoadedModel]
+
+
 def load_model(
     spec: str,
     *,
@@ -60,18 +68,30 @@ def load_model(
 
     Raises ModelError, one sentence long, for a model that is missing, damaged or not supported.
     """
+    return find_model(spec, weights=weights, dtype=dtype, device=device, progress=progress).load()
+
+
+def find_model(
+    spec: str,
+    *,
+    weights: WeightChoice = "float32",
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    progress: Progress | None = None,
+) -> FoundModel:
+    """The first half of `load_model`: fetch what is missing and read the shape. Raises ModelError."""
     how = _Loading(resolve(weights), dtype, device, progress)
     if spec in catalogue():
         if not is_installed(spec):
             pull(spec, progress)
         manifest = read_manifest(spec)
-        return _load_folder(spec, model_folder(spec), how, checksum=manifest["gguf_sha256"])
+        return _in_folder(spec, model_folder(spec), how, checksum=manifest["gguf_sha256"])
     path = Path(spec).expanduser()
     if spec and path.is_dir():
-        return _load_folder(spec, path, how)
+        return _in_folder(spec, path, how)
     if path.suffix == ".gguf" and path.is_file():
-        return _load_gguf(spec, path, how)
-    return _load_folder(spec, _fetch_from_hub(_hub_id(spec), progress), how)
+        return _in_gguf(spec, path, how)
+    return _in_folder(spec, _fetch_from_hub(_hub_id(spec), progress), how)
 
 
 def _hub_id(spec: str) -> str:
@@ -154,23 +174,27 @@ class _Loading:
         return Transformer(config, assemble(config, read, dtype=self.dtype, device=self.device, linear_of=linear_of))
 
 
-def _load_folder(name: str, folder: Path, how: _Loading, checksum: str | None = None) -> LoadedModel:
+def _in_folder(name: str, folder: Path, how: _Loading, checksum: str | None = None) -> FoundModel:
     config_file = _config_file(folder)
     raw = read_json(config_file)
     config = ModelConfig.from_hf(raw)
     files = weight_files(folder)
-    checksum = checksum or fingerprint(config_file, *files)
-    return LoadedModel(
-        name=name,
-        transformer=how.transformer(config, lambda: open_weights(config, files), checksum),
-        tokenizer=read_tokenizer(folder, raw),
-        config=config,
-        checksum=checksum,
-        weights=how.weights,
-    )
+    known = checksum or fingerprint(config_file, *files)
+
+    def load() -> LoadedModel:
+        return LoadedModel(
+            name=name,
+            transformer=how.transformer(config, lambda: open_weights(config, files), known),
+            tokenizer=read_tokenizer(folder, raw),
+            config=config,
+            checksum=known,
+            weights=how.weights,
+        )
+
+    return FoundModel(config, load)
 
 
-def _load_gguf(name: str, path: Path, how: _Loading) -> LoadedModel:
+def _in_gguf(name: str, path: Path, how: _Loading) -> FoundModel:
     import tokenizers
 
     from inference.gguf import GGUFModel
@@ -179,22 +203,26 @@ def _load_gguf(name: str, path: Path, how: _Loading) -> LoadedModel:
         how.progress(f"reading {path}")
     model = GGUFModel(path)
     check_names(model.config, model.names())
-    files = model.tokenizer_files()
-    tokenizer = make_tokenizer(
-        tokenizers.Tokenizer.from_str(files.tokenizer),
-        files.config,
-        [files.generation["eos_token_id"]],
-        files.config.get("chat_template"),
-    )
-    checksum = fingerprint(path)
-    return LoadedModel(
-        name=name,
-        transformer=how.transformer(model.config, lambda: model.read, checksum),
-        tokenizer=tokenizer,
-        config=model.config,
-        checksum=checksum,
-        weights=how.weights,
-    )
+
+    def load() -> LoadedModel:
+        files = model.tokenizer_files()
+        tokenizer = make_tokenizer(
+            tokenizers.Tokenizer.from_str(files.tokenizer),
+            files.config,
+            [files.generation["eos_token_id"]],
+            files.config.get("chat_template"),
+        )
+        checksum = fingerprint(path)
+        return LoadedModel(
+            name=name,
+            transformer=how.transformer(model.config, lambda: model.read, checksum),
+            tokenizer=tokenizer,
+            config=model.config,
+            checksum=checksum,
+            weights=how.weights,
+        )
+
+    return FoundModel(model.config, load)
 
 
 def _fetch_from_hub(spec: str, progress: Progress | None, files: Sequence[str] = HUB_FILES) -> Path:

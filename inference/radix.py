@@ -31,11 +31,23 @@ class Node:
     """One page and its tokens.
 
     `computed` of them have their K and V in the page; the rest are planned for the step under way. `states[n]` is the
-    state kept of the n-th token. `locks` counts the branches that pass through. Invariant: a parent has at least as
-    many locks as each of its children; only a sealed node has children.
+    state kept of the n-th token. `locks` counts the branches that pass through. `grown` is the version of the cache in
+    which tokens of its children were last computed. Invariant: a parent has at least as many locks as each of its
+    children; only a sealed node has children.
     """
 
-    __slots__ = ("children", "computed", "last_used", "locks", "page", "parent", "sealed_children", "states", "tokens")
+    __slots__ = (
+        "children",
+        "computed",
+        "grown",
+        "last_used",
+        "locks",
+        "page",
+        "parent",
+        "sealed_children",
+        "states",
+        "tokens",
+    )
 
     def __init__(self, page: int, parent: Node | None) -> None:
         self.page = page
@@ -45,6 +57,7 @@ class Node:
         self.states: dict[int, Any] = {}
         self.locks = 0
         self.last_used = 0
+        self.grown = 0
         self.children: list[Node] = []
         self.sealed_children: dict[tuple[int, ...], Node] = {}
 
@@ -160,9 +173,8 @@ class PrefixCache:
         return operations
 
     def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
-        """The longest prefix of `tokens` whose KV has been computed. Changes nothing. Holds while `version` does, and
-        the match is intact. `since` is an earlier match of the same tokens, intact, to start from."""
-        tokens = list(tokens)
+        """The longest prefix of `tokens` whose KV has been computed. Changes nothing. `since` is an earlier match of the
+        same tokens, intact, to start from."""
         nodes = list(since.nodes) if since is not None else []
         node, length = nodes[-1] if nodes else self.root, len(nodes) * self.page_size
         while length + self.page_size <= len(tokens):
@@ -171,15 +183,20 @@ class PrefixCache:
                 break
             nodes.append(child)
             node, length = child, length + self.page_size
-        rest = tokens[length : length + self.page_size]
+        rest = list(tokens[length : length + self.page_size])
         tail, best, most = None, 0, len(rest)
         for child in node.children:
-            # Most of many children differ at the one token that says whether they can be better.
-            if best < most and best < child.computed and child.tokens[best] == rest[best]:
-                agreed = common_prefix(child.tokens[: child.computed], rest)
-                if agreed > best:
-                    tail, best = child, agreed
+            if best == most:
+                break
+            # To be better, a child must have the next token too: most of many differ there.
+            if child.computed > best and child.tokens[best] == rest[best] and child.tokens[:best] == rest[:best]:
+                tail, best = child, common_prefix(child.tokens[: child.computed], rest)
         return Match(nodes, tail, best, length + best)
+
+    def holds(self, match: Match, version: int) -> bool:
+        """Whether a match made in `version` of the cache is still there and the longest."""
+        last = match.nodes[-1] if match.nodes else self.root
+        return match.intact and last.grown <= version
 
     def has_next(self, branch: Branch, token: int) -> bool:
         """Whether another page holds `token`, computed, after the same tokens as the branch. The branch has no planned
@@ -198,7 +215,11 @@ class PrefixCache:
         """Whether the pages of a branch can be had that starts from `match` and goes on to `length` tokens, beside
         `promised` pages for others."""
         needed = -(-length // self.page_size) - len(match.nodes)
-        idle = sum(node.locks == 0 for node in match.nodes)  # available now, and no more once they are adopted
+        idle = 0  # available now, and no more once they are adopted
+        for node in reversed(match.nodes):
+            if node.locks:  # and so are all that lead to it
+                break
+            idle += 1
         return needed + promised <= self.available - idle
 
     def open_branch(self, match: Match) -> Branch:
@@ -206,8 +227,11 @@ class PrefixCache:
         of it is wanted, else copy it. Raises OutOfPages, changing nothing."""
         if not self.fits(match, match.length):
             raise OutOfPages
+        self._clock += 1
         for node in match.nodes:
-            self._lock(node)
+            self._locked += not node.locks
+            node.locks += 1
+            node.last_used = self._clock
         nodes, tail = list(match.nodes), match.tail
         if tail is not None and tail.locks == 0 and match.tail_tokens == len(tail.tokens):
             self._lock(tail)
@@ -259,6 +283,9 @@ class PrefixCache:
                 branch.nodes[at] = self._seal(node, branch.nodes[at + 1] if at + 1 < len(branch.nodes) else None)
         branch.computed = branch.length
         self.version += 1
+        for node in branch.nodes[i + 1 :]:
+            assert node.parent is not None
+            node.parent.grown = self.version
 
     def keep_state(self, branch: Branch, state: Any) -> None:
         """Keep the state of the branch's last computed token, for as long as the token stays cached."""
@@ -284,7 +311,10 @@ class PrefixCache:
         self._clock += 1
         for node in reversed(branch.nodes):
             node.last_used = self._clock
-            self._unlock(node)
+            if node.locks > 1:
+                node.locks -= 1
+            else:
+                self._unlock(node)
         if branch.nodes and len(branch.nodes[-1].tokens) < self.page_size:
             self._free_covered(branch.nodes[-1])
         branch.nodes = []

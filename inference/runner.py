@@ -43,6 +43,10 @@ class ModelRunner:
         self.cache = cache
         self.attention = attention
 
+    def close(self) -> None:
+        """Let the KV cache go. No step can follow."""
+        del self.cache
+
     def run(self, operations: Sequence[PageOperation], plan: Sequence[ScheduledRows]) -> list[Tensor]:
         with torch.inference_mode():
             self._do(operations)

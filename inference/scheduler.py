@@ -141,10 +141,11 @@ class Scheduler:
         if self.waiting and (self.config.continuous_batching or not self.running):
             self._admit(plan, room, now)
         for rows in plan:
-            rows.sequence.passes += rows.width > 0
-            rows.sequence.forwarded_tokens += rows.width
-            rows.sequence.widest_batch = max(rows.sequence.widest_batch, len(plan))
-            self.scheduled_tokens += rows.width
+            sequence, width = rows.sequence, rows.width
+            sequence.passes += width > 0
+            sequence.forwarded_tokens += width
+            sequence.widest_batch = max(sequence.widest_batch, len(plan))
+            self.scheduled_tokens += width
         return plan
 
     def commit(self, plan: Sequence[ScheduledRows]) -> None:
@@ -188,9 +189,10 @@ class Scheduler:
             if count and self._make_space(sequence, count, plan):
                 plan.append(self._rows(sequence, count))
                 room -= plan[-1].width
-                in_step.update(
-                    self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
-                )
+                if self._shares_prefixes:
+                    in_step.update(
+                        self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
+                    )
             else:
                 everyone = False
         return room if everyone else 0
@@ -266,11 +268,14 @@ class Scheduler:
 
     def _longest(self, sequence: SequenceState) -> Match:
         """The longest cached prefix of a sequence that waits, looked up again when it may be another."""
-        version, match = sequence.found or (-1, None)
-        intact = match is not None and match.intact
-        if match is None or version != self.cache.version or not intact:
-            match = self.cache.match(sequence.tokens, match if intact else None)
-            sequence.found = (self.cache.version, match)
+        if sequence.found is not None:
+            version, match = sequence.found
+            if self.cache.holds(match, version):
+                return match
+            match = self.cache.match(sequence.tokens, match if match.intact else None)
+        else:
+            match = self.cache.match(sequence.tokens)
+        sequence.found = (self.cache.version, match)
         return match
 
     def _bound(self, sequence: SequenceState) -> int:
@@ -286,13 +291,16 @@ class Scheduler:
     def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
         """Whether a running sequence is about to give `sequence` a longer prefix than it can have now: all its tokens,
         with the state of the last, if both have the same."""
-        tokens, known = sequence.tokens, match.length
+        tokens, length, known = sequence.tokens, len(sequence.tokens), match.length
         for other in self.running:
             assert other.branch is not None
-            shared = max(known, other.branch.computed)  # tokens that they must share, and one more
-            if shared >= len(other.tokens) or shared >= len(tokens) - (len(tokens) != len(other.tokens)):
+            theirs, shared = other.tokens, other.branch.computed
+            if shared < known:
+                shared = known
+            if shared >= len(theirs) or shared >= length - (length != len(theirs)):
                 continue
-            if tokens[shared] == other.tokens[shared] and _agree(tokens, other.tokens, shared):
+            # They must share these tokens and one more, in which most differ.
+            if tokens[shared] == theirs[shared] and _agree(tokens, theirs, shared):
                 return True
         return False
 

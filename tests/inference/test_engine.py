@@ -6,6 +6,7 @@ import itertools
 import math
 import threading
 import time
+import weakref
 
 import pytest
 import torch
@@ -311,6 +312,15 @@ def test_a_loop_that_is_gone_does_not_disturb_the_engine(make_engine):
 
     asyncio.run(leave())
     assert asyncio.run(engine.generate(CHAT, SamplingParams(max_tokens=5))).token_ids
+
+
+async def test_closing_frees_the_kv_memory_at_once_whoever_holds_on_to_a_runner(tiny_model):
+    held = []
+    async with Engine(EngineConfig(pages=4), model=tiny_model, wrap_runner=lambda r: held.append(r) or r) as engine:
+        await engine.generate(CHAT, SamplingParams(max_tokens=1))
+        cache = weakref.ref(held[0].cache)
+        assert cache() is not None
+    assert cache() is None
 
 
 async def test_closing_answers_everyone_and_leaves_no_thread(tiny_model):

@@ -58,6 +58,20 @@ def test_planned_tokens_are_not_found_before_they_are_computed():
     assert cache.match(tokens(6)).length == 6
 
 
+def test_a_match_holds_until_something_grows_where_it_ends():
+    cache = make_cache()
+    cache.close(compute(cache, tokens(2 * PAGE)))
+    wanted = tokens(2 * PAGE + 2)
+    match, version = cache.match(wanted), cache.version
+    cache.close(compute(cache, [*tokens(PAGE), 70, 71]))  # beside its path
+    assert cache.holds(match, version)
+    cache.close(compute(cache, wanted))
+    assert not cache.holds(match, version)
+    assert cache.match(wanted, match).length == len(wanted)
+    cache.flush()
+    assert not cache.holds(match, cache.version)
+
+
 def test_a_failed_step_leaves_what_was_computed_before_it():
     cache = make_cache()
     branch = compute(cache, tokens(5))
