@@ -164,8 +164,9 @@ class Engine:
             else:
                 cache = beside.submit(self._make_cache, self._model.config)
             if progress is not None:
-                progress("preparing the attention loops: a first run compiles them")
+                progress("preparing the inner loops: a first run compiles them")
             CpuAttention.prepare(getattr(torch, self.config.kv))
+            self._model.transformer.prepare()
             self._core = self._make_core(self._model, cache.result())
         self._stats = self._core.stats()
         self._closing = False

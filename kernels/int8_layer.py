@@ -121,22 +121,20 @@ def between(
     filled, or of no rows if no attention follows. All are contiguous.
 
     `weights` and `channels` are four matrices, as `kernels.int8.product` takes them: the output, gate_up and down of
-    the layer that ends, and the qkv of the one that begins. `size` is the number of
-    inner activations, `block` that of the transform folded into down. `gains`, of
-    the heads of q and k, float32 [head_dim], may be empty; those of the other norms must be folded into the matrices.
+    the layer that ends, and the qkv of the one that begins. `size` is the number of inner activations, `block` that of
+    the transform folded into down. `gains`, of the heads of q and k, float32 [head_dim], may be empty; those of the
+    other norms must be folded into the matrices.
 
     The last arrays are `make_workspace(...)`. The work is shared out among `threads`.
     """
     rows = x.shape[0]
     groups = -(-rows // ROWS)
     if 2 * groups <= threads:
-        whole, room = workspace.reshape(-1), y.reshape(-1, y.shape[2])
+        whole, of_rows, room = workspace.reshape(-1), factors.reshape(-1), y.reshape(-1, y.shape[2])
         if mixed.size:
-            _end(x, mixed, weights, channels, size, block, eps, whole, factors.reshape(-1), room, inner[0], threads)
+            _end(x, mixed, weights, channels, size, block, eps, whole, of_rows, room, inner[0], threads)
         if q.size:
-            _begin(
-                x, weights, channels, gains, eps, cos, sin, q, k, v, whole, factors.reshape(-1), room, threads
-            )  # fmt: skip
+            _begin(x, weights, channels, gains, eps, cos, sin, q, k, v, whole, of_rows, room, threads)
     else:
         for thread in prange(threads):
             mine = np.int64(thread)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +45,7 @@ class CompiledStages:
         self._heads = (config.heads, config.head_dim)
         self._kv_heads = (config.kv_heads, config.head_dim)
         self._eps = np.float32(config.rms_norm_eps)
-        self._size = config.intermediate_size
+        self._hidden, self._size = config.hidden_size, config.intermediate_size
         self._block = layers[0].down.block  # type: ignore[attr-defined]
         self._widest = (
             max(config.hidden_size, config.intermediate_size, config.heads * config.head_dim),
@@ -64,6 +65,9 @@ class CompiledStages:
         ]
         self._gains = [*gains, (NONE, NONE)]
         self._own = threading.local()
+
+    def prepare(self) -> None:
+        self.end(torch.zeros(1, self._hidden), torch.zeros(1, math.prod(self._heads)))
 
     def begin(self, x: Tensor, rotation: Rotation) -> Heads:
         return self._into(0, x, NO_ROWS, rotation)

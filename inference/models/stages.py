@@ -28,6 +28,9 @@ class Stages(Protocol):
     """x [rows, hidden] is the residual stream; who passes it gives it away. `mixed` [rows, heads * head_dim] is what
     attention made of the heads. Rows do not see each other."""
 
+    def prepare(self) -> None:
+        """Compile what has to be, or load what an earlier run compiled, rather than in the first step."""
+
     def begin(self, x: Tensor, rotation: Rotation) -> Heads:
         """From the embedding to the first attention."""
 
@@ -46,6 +49,9 @@ class PlainStages:
         self._eps = config.rms_norm_eps
         self._split = [config.heads, config.kv_heads, config.kv_heads]
         self._head_dim = config.head_dim
+
+    def prepare(self) -> None:
+        pass
 
     def begin(self, x: Tensor, rotation: Rotation) -> Heads:
         return self._begin(self._layers[0], x, rotation)

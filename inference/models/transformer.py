@@ -32,6 +32,10 @@ class Transformer:
         self._rotary = Rotary(config, self.device)
         self._stages = make_stages(config, weights.layers)
 
+    def prepare(self) -> None:
+        """Compile what has to be, rather than in the first step."""
+        self._stages.prepare()
+
     @torch.inference_mode()
     def forward(self, batch: ForwardBatch, cache: KVCache, attention: Attention) -> Tensor:
         """Run the rows through all layers and write their K and V to `cache`.
