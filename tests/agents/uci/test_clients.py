@@ -98,11 +98,13 @@ async def test_what_never_says_uciok_is_waited_for_no_longer_than_asked_and_ende
             await asyncio.sleep(0.01)
         limit.reschedule(asyncio.get_running_loop().time() + 0.2)
 
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(None) as limit:
-            hurrying = asyncio.create_task(hurry(limit))
+    async def launch():
+        async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
+            group.create_task(hurry(limit))
             await client.launch(setup(scripted))
-    await hurrying
+
+    with pytest.raises(TimeoutError):
+        await launch()
     assert len(scripted.pids()) == 1
     assert scripted.alive() == []
 

@@ -100,7 +100,7 @@ async def test_a_child_that_is_never_ready_is_not_waited_for_longer_than_said():
     child = Child(python("print('loading', flush=True); import time; time.sleep(600)"), memory_mb=1000)
     await child.start()
     try:
-        while not child.last_words():
+        while not child.last_words():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         with pytest.raises(PeerError, match="was not ready after 1 s; its last words: loading"):
             await ready(child, asyncio.get_running_loop().create_future(), 1)
