@@ -1,14 +1,20 @@
 """What all tests share."""
 
 import getpass
+import secrets
 import shutil
 import socket
 import subprocess
 import time
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from inference.loader import load_model
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("no stopwatch", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no stopwatch")
 
 
 @pytest.fixture(scope="session")
@@ -42,13 +48,17 @@ class Mosquitto:
         self._process = subprocess.Popen(
             [MOSQUITTO, "-c", str(self._config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and self._process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return self
             time.sleep(0.01)
         raise AssertionError("mosquitto does not listen")
+
+    @property
+    def running(self):
+        return self._process is not None
 
     def kill(self):
         if self._process is not None:
@@ -58,16 +68,21 @@ class Mosquitto:
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, and none of those that the system gives to whoever asks for any."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 @pytest.fixture
-def new_broker(tmp_path):
-    """A function that makes a Mosquitto, not started yet."""
+def new_broker(tmp_path, monkeypatch):
+    """A function that makes a Mosquitto, not started yet. Connections to it end only when it does."""
     if MOSQUITTO is None:
         pytest.skip("the program mosquitto is not installed")
+    monkeypatch.setattr("agents.mqtt.broker.TIMEOUT_S", 60.0)
+    monkeypatch.setattr("agents.mqtt.broker.KEEPALIVE_S", 600)
     made = []
 
     def make(**options):

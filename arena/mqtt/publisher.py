@@ -43,15 +43,15 @@ class Publisher:
         *,
         clear: bool = False,
         backoff: Backoff | None = None,
-        flush_s: float = FLUSH_S,
+        flush_s: float | None = None,
     ) -> None:
-        """With `clear`, what is retained of the run is removed in the end."""
+        """With `clear`, what is retained of the run is removed in the end. `flush_s`: FLUSH_S by default."""
         self.outbox = Outbox(broker, self._wake)
         self._broker = broker
         self._origin = origin
         self._clear = clear
         self._backoff = backoff or Backoff()
-        self._flush_s = flush_s
+        self._flush_s = FLUSH_S if flush_s is None else flush_s
         self._identifier = f"arena-{secrets.token_hex(8)}"
         self._gate = threading.Lock()  # the loop does not close while it is woken
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -35,24 +35,26 @@ class Subscriber:
         self._backoff = backoff or Backoff()
         self._identifier = f"arena-{secrets.token_hex(8)}"
 
-    async def listen(self, stopping: asyncio.Event) -> None:
-        """Until `stopping` is set. Raises BrokerRefusedError."""
+    async def listen(self, stopping: asyncio.Event, subscribed: Callable[[], None] = lambda: None) -> None:
+        """Until `stopping` is set. `subscribed` is called at each connection, once nothing is missed any more. Raises
+        BrokerRefusedError."""
         await keep_connected(
             self._broker,
             lambda: self._broker.client(self._identifier),
-            lambda client: self._talk(client, stopping),
+            lambda client: self._talk(client, stopping, subscribed),
             stopping=stopping,
             backoff=self._backoff,
             meanwhile="trying again and again",
         )
 
-    async def _talk(self, client: Client, stopping: asyncio.Event) -> None:
+    async def _talk(self, client: Client, stopping: asyncio.Event, subscribed: Callable[[], None]) -> None:
         topics = (
             move_topic(self._broker, self._run, "+"),
             state_topic(self._broker, self._run, "+"),
             status_topic(self._broker, self._run),  # last, so that a run's end is heard after its games
         )
         await client.subscribe([(topic, 1) for topic in topics])  # after each connection: the broker may be a new one
+        subscribed()
         listening = asyncio.create_task(self._listen(client))
         stop = asyncio.create_task(stopping.wait())
         try:

@@ -59,10 +59,9 @@ async def test_dishonest_agent_claims_a_move_that_is_not_legal(ask) -> None:
 
 
 async def test_slow_agent_answers_after_its_delay_and_not_before(ask) -> None:
-    agent = SlowAgent(delay_s=0.05)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(agent.choose_move(ask()), timeout=0.001)
-    assert (await agent.choose_move(ask())).move in ask().position.legal_moves()
+        await asyncio.wait_for(SlowAgent(delay_s=600).choose_move(ask()), timeout=0.01)
+    assert (await SlowAgent(delay_s=0.01).choose_move(ask())).move in ask().position.legal_moves()
 
 
 async def test_crashing_agent_plays_until_its_ply(ask) -> None:

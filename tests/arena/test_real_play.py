@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import chess
@@ -14,7 +13,6 @@ import chess.pgn
 import pytest
 
 from arena.config import EngineSettings, RunConfig
-from arena.errors import StoreError
 from arena.pgn import to_pgn
 from arena.runner import play, resume
 from arena.store.database import Database
@@ -70,26 +68,30 @@ def test_the_record_and_the_pgn_agree_with_an_independent_replay(first_run):
             assert [move.uci() for move in read.mainline_moves()] == list(game.moves)
 
 
+KILLED = """
+import asyncio, os, signal, sys
+from arena.config import RunConfig
+from arena.runner import play
+
+class Kill:
+    moves = 0
+    def begin(self, run): pass
+    def read(self, event):
+        self.moves += event.type == "move_played"
+        if self.moves == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(play(RunConfig.model_validate_json(sys.argv[2]), db=sys.argv[1], readers=(Kill(),)))
+"""
+
+
 def test_a_killed_run_resumes_to_the_games_of_an_uninterrupted_one(first_run, tmp_path):
     _, whole = first_run
     path = tmp_path / "killed.db"
-    command = [sys.executable, "-m", "arena", "play", "--agents", "16", "--max-plies", "2", "--seed", "7", "--plain"]
-    with subprocess.Popen([*command, "--db", str(path)], cwd=ROOT, env=dict(os.environ, HF_HUB_OFFLINE="1")) as child:
-        deadline = time.monotonic() + 240
-        while child.poll() is None and time.monotonic() < deadline and recorded_moves(path) < 5:
-            time.sleep(0.05)
-        child.send_signal(signal.SIGKILL)
-    before = recorded_moves(path)
-    assert 5 <= before < 16
+    command = [sys.executable, "-c", KILLED, str(path), config().model_dump_json()]
+    killed = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"})
+    assert killed.returncode == -signal.SIGKILL
+    with Database.open(path, create=False) as database:
+        assert 5 <= sum(game.plies for game in list_games(database)) < 16
     result = asyncio.run(resume(db=path))
     assert lines(result) == lines(whole)
-
-
-def recorded_moves(path):
-    if not path.exists():
-        return 0
-    try:
-        with Database.open(path, create=False) as database:
-            return sum(game.plies for game in list_games(database))
-    except StoreError:  # being made
-        return 0

@@ -181,14 +181,14 @@ def test_repetitions_agree_with_an_independent_replay() -> None:
 
 def test_a_long_game_stays_quick() -> None:
     """A guard against quadratic cost, with a generous bound."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     position = at()
     for ply in range(400):
         line = ("g1f3", "g8f6", "f3g1", "f6g8")
         position = position.play(line[ply % 4])
         position.outcome()
     assert len(position.moves) == 400
-    assert time.perf_counter() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 # --- FEN -----------------------------------------------------------------------------------------------------------

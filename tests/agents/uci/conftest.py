@@ -85,6 +85,13 @@ def is_alive(pid: int) -> bool:
     return state[0] != "Z" or int(state[1]) == os.getpid()
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Engines that do what they are told have all the time they need for it."""
+    monkeypatch.setattr("agents.uci.process.QUIT_LIMIT_S", 60.0)
+    monkeypatch.setattr("agents.uci.pool.START_LIMIT_S", 60.0)
+
+
 @pytest.fixture(name="is_alive")
 def is_alive_fixture():
     return is_alive

@@ -92,9 +92,19 @@ async def test_an_illegal_answer_to_the_library_is_told_apart_from_a_crash(scrip
 @pytest.mark.parametrize("mode", ["garbage", "mute"])
 async def test_what_never_says_uciok_is_waited_for_no_longer_than_asked_and_ended(client, mode, script):
     scripted = script(mode)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
+
+    async def hurry(limit):
+        while not scripted.pids():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        limit.reschedule(asyncio.get_running_loop().time() + 0.2)
+
+    async def launch():
+        async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as group:
+            group.create_task(hurry(limit))
             await client.launch(setup(scripted))
+
+    with pytest.raises(TimeoutError):
+        await launch()
     assert len(scripted.pids()) == 1
     assert scripted.alive() == []
 
@@ -126,7 +136,8 @@ async def test_a_game_it_does_not_play_is_refused(script):
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-async def test_an_engine_that_hangs_is_killed_with_all_that_it_started(client, script):
+async def test_an_engine_that_hangs_is_killed_with_all_that_it_started(client, script, monkeypatch):
+    monkeypatch.setattr("agents.uci.process.QUIT_LIMIT_S", 0.5)
     for mode in ("stubborn", "orphans"):
         scripted = script(mode)
         engine = await client.launch(setup(scripted))
@@ -171,7 +182,7 @@ asyncio.run(main())
 """
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == -9
     (pid,) = scripted.pids()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while is_alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     assert not is_alive(pid)

@@ -19,7 +19,7 @@ def by_hand(arena_process):
 def test_a_person_plays_leaves_and_goes_on(by_hand, arena, recorded):
     out, err = by_hand(
         "--white", "human?name=Ada", "--black", "random", "--seed", "7", "--time-control", "60+1"
-    ).communicate("undo\ne4\n", timeout=60)
+    ).communicate("undo\ne4\n", timeout=120)
     assert "There is no undo" in err
     assert "Ada (White), move 2: " in err
     assert "Ada has left; finished moves are kept." in err
@@ -29,7 +29,7 @@ def test_a_person_plays_leaves_and_goes_on(by_hand, arena, recorded):
     left = game.clock_ms
 
     process = by_hand("--resume")
-    out, err = process.communicate("resign\n", timeout=60)
+    out, err = process.communicate("resign\n", timeout=120)
     assert process.returncode == 0
     assert "game 1: Ada 0-1 random-1, resignation, 2 plies" in out
     (game,) = recorded(1).games
@@ -53,7 +53,7 @@ def test_one_interrupt_is_enough_while_a_person_thinks(by_hand, recorded):
         assert mark, f"it ended after {shown!r}"
         shown += mark
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == 130
     run = recorded(1)
     assert (run.status, [len(game.moves) for game in run.games]) == ("interrupted", [1])

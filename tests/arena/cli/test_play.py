@@ -21,7 +21,6 @@ from games import get_game
 from inference.engine import Engine
 
 ROOT = Path(__file__).parents[3]
-SLOW = "python:agents.scripted:SlowAgent?delay_s=0.05"
 
 
 @pytest.fixture(autouse=True)
@@ -228,26 +227,40 @@ class Child:
     """`arena ARGS` as a process of its own."""
 
     def __init__(self, db_path, *args):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from arena.cli import main; main()", *args],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "ARENA_DB": str(db_path)},
-        )
+        self._errors = db_path.with_name("stderr")
+        with self._errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", "from arena.cli import main; main()", *args],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "ARENA_DB": str(db_path)},
+            )
 
     def wait_for(self, word):
         for line in self.process.stdout:
             if word in line:
                 return line
-        raise AssertionError(f"{word} was never said: {self.process.stderr.read()}")
+        raise AssertionError(f"{word} was never said: {self._errors.read_text()}")
+
+    def wait_for_notice(self, word):
+        while word not in self._errors.read_text():
+            assert self.process.poll() is None, f"{word} was never said: {self._errors.read_text()}"
+            time.sleep(0.01)
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
 
+    def has_ended(self, within_s):
+        try:
+            self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def end(self):
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
+        out, _ = self.process.communicate(timeout=120)
+        return self.process.returncode, out, self._errors.read_text()
 
 
 @pytest.fixture
@@ -264,21 +277,14 @@ def child(db_path):
         one.process.communicate()
 
 
-def wait_for_moves(recorded, plies):
-    """Returns when so many plies are recorded."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if sum(len(game.moves) for game in recorded().games) >= plies:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{plies} plies were never played")
-
-
-def test_one_ctrl_c_finishes_the_running_games(child, recorded):
-    play = child("play", "--agent", SLOW, "--agents", "4", "--games", "6", "--concurrency", "2", "--max-plies", "20")
+def test_one_ctrl_c_finishes_the_running_games(child, gate, wait_for_moves, recorded):
+    asked = ["--agents", "4", "--games", "6", "--concurrency", "2", "--max-plies", "20"]
+    play = child("play", "--agent", gate.at(4), *asked)
     play.wait_for("run ")
-    wait_for_moves(recorded, 6)
+    wait_for_moves(2 * 3)
     play.interrupt()
+    play.wait_for_notice("Finishing")
+    gate.open()
     code, out, err = play.end()
     assert code == 130
     assert "Finishing 2 running games and starting no more; Ctrl-C again stops at once." in err
@@ -287,20 +293,23 @@ def test_one_ctrl_c_finishes_the_running_games(child, recorded):
     assert "Traceback" not in err
 
 
-def test_two_ctrl_c_stop_at_once_and_resume_goes_on_to_the_same_games(child, arena, recorded, tmp_path):
-    asked = ["--agents", "4", "--agent", SLOW, "--max-plies", "24", "--seed", "5", "--opening", "Colle"]
+def test_two_ctrl_c_stop_at_once_and_resume_goes_on_to_the_same_games(
+    child, gate, wait_for_moves, arena, recorded, tmp_path
+):
+    asked = ["--agents", "4", "--agent", gate.at(10), "--max-plies", "24", "--seed", "5", "--opening", "Colle"]
     play = child("play", *asked)
     play.wait_for("run ")
-    wait_for_moves(recorded, 18)
+    wait_for_moves(2 * 9)
     play.interrupt()
-    time.sleep(0.2)
+    play.wait_for_notice("Finishing")
     play.interrupt()
     code, _, err = play.end()
     assert code == 130
     assert "Traceback" not in err
     before = recorded()
     assert before.status == "interrupted"
-    assert all(game.result is None and len(game.moves) >= 2 for game in before.games)
+    assert [(game.result, len(game.moves)) for game in before.games] == [(None, 9)] * 2
+    gate.open()
 
     code, _, err = arena("play", "--resume", before.name, "--seed", "6")
     assert code == 2
@@ -321,10 +330,10 @@ def test_two_ctrl_c_stop_at_once_and_resume_goes_on_to_the_same_games(child, are
     assert all(new.moves[: len(old.moves)] == old.moves for old, new in zip(before.games, after.games, strict=True))
 
 
-def test_a_run_that_is_being_played_is_not_resumed(child, arena, recorded):
-    play = child("play", "--agent", SLOW, "--max-plies", "200")
+def test_a_run_that_is_being_played_is_not_resumed(child, gate, wait_for_moves, arena, recorded):
+    play = child("play", "--agent", gate.at(4), "--max-plies", "6")
     play.wait_for("run ")
-    wait_for_moves(recorded, 2)
+    wait_for_moves(3)
     code, _, err = arena("play", "--resume")
     assert code == 2
     assert f"run 1 is being played by process {play.process.pid}" in err
@@ -336,20 +345,24 @@ def test_a_run_that_is_being_played_is_not_resumed(child, arena, recorded):
 
 
 def test_third_ctrl_c_ends_a_run_whose_agent_blocks(child, recorded, tmp_path):
-    own = tmp_path / "own.py"
+    own, blocked = tmp_path / "own.py", tmp_path / "blocked"
     own.write_text(
         "import time\n"
         "from agents.base import Agent\n"
         "class Own(Agent):\n"
         "    async def choose_move(self, request):\n"
+        f"        open({str(blocked)!r}, 'w').close()\n"
         "        time.sleep(600)\n"
     )
     play = child("play", "--agent", f"python:{own}:Own")
     play.wait_for("run ")
-    time.sleep(1)
+    while not blocked.exists():
+        time.sleep(0.01)
     for _ in range(3):
         play.interrupt()
         time.sleep(0.3)
+    while not play.has_ended(within_s=20):  # of two signals that come close together one may be lost
+        play.interrupt()
     code, _, err = play.end()
     assert code == 130
     assert "Traceback" not in err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,12 @@ SLOW = "python:agents.scripted:SlowAgent?delay_s=0.05"
 def no_settings_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("ARENA_MQTT", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_haste(monkeypatch):
+    """What is left of a run is published, however long it takes."""
+    monkeypatch.setattr("arena.mqtt.publisher.FLUSH_S", 60.0)
 
 
 def events(text):
@@ -65,7 +70,8 @@ def test_the_password_is_not_recorded(arena, mosquitto, db_path):
 
 def test_the_will_of_a_killed_publisher_says_that_the_run_is_lost(arena_process, mosquitto):
     watching = arena_process("watch", "--mqtt", mosquitto.url, "--until-end", "--json")
-    play = arena_process("play", "--agent", SLOW, "--mqtt", mosquitto.url, "--max-plies", "200")
+    without_end = ["--games", "200", "--concurrency", "1", "--max-plies", "200"]
+    play = arena_process("play", "--agent", SLOW, "--mqtt", mosquitto.url, *without_end)
     seen = []
     for line in watching.stdout:
         seen.append(json.loads(line))
@@ -73,25 +79,27 @@ def test_the_will_of_a_killed_publisher_says_that_the_run_is_lost(arena_process,
             play.send_signal(signal.SIGKILL)
     assert seen[-1]["type"] == "status"
     assert seen[-1]["status"] == "lost"
-    plies = [event["ply"] for event in seen if event["type"] == "move"]
-    assert plies == list(range(plies[0], plies[0] + len(plies)))
+    for game in {event["game_id"] for event in seen if event["type"] == "move"}:
+        plies = [event["ply"] for event in seen if event["type"] == "move" and event["game_id"] == game]
+        assert plies == list(range(plies[0], plies[0] + len(plies)))
     assert watching.communicate()[1] == ""
     assert watching.returncode == 0
 
 
-def test_a_run_is_followed_from_the_database_while_it_is_played(arena_process, arena, recorded):
-    play = arena_process("play", "--agent", SLOW, "--max-plies", "40", "--seed", "2")
+def test_a_run_is_followed_from_the_database_while_it_is_played(arena_process, gate, wait_for_moves, recorded):
+    play = arena_process("play", "--agent", gate.at(6), "--max-plies", "40", "--seed", "2")
     play.stdout.readline()
-    ended = threading.Thread(target=play.communicate)
-    ended.start()
-    code, out, err = arena("watch", "--until-end", "--plain")
-    ended.join()
-    assert (code, err) == (0, "")
-    lines = out.splitlines()
+    wait_for_moves(5)
+    watching = arena_process("watch", "--until-end", "--plain")
+    lines = [watching.stdout.readline().rstrip("\n")]
+    gate.open()
+    lines += watching.stdout.read().splitlines()
+    assert (watching.wait(), watching.stderr.read()) == (0, "")
+    play.communicate()
     run = recorded(1).name
-    assert any(line.startswith(f"{run} game 1: ") and " by SlowAgent-" in line for line in lines)
-    assert f"{run} game 1: SlowAgent-1 1/2-1/2 SlowAgent-2, ply-limit, 40 plies" in lines
-    moves = [line for line in lines if " by SlowAgent-" in line]
+    assert any(line.startswith(f"{run} game 1: ") and " by Patient-" in line for line in lines)
+    assert f"{run} game 1: Patient-1 1/2-1/2 Patient-2, ply-limit, 40 plies" in lines
+    moves = [line for line in lines if " by Patient-" in line]
     assert len(moves) == len(set(moves))
     assert moves[-1].startswith(f"{run} game 1: 20… ")
 

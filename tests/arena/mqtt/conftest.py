@@ -26,13 +26,14 @@ class Watcher:
 
     def __init__(self, url, run=None):
         self.boards = Boards()
+        self.heard = []
         self.news = []
         self._stopping = asyncio.Event()
-        self._ready = threading.Event()
+        self._ready, self.subscribed = threading.Event(), threading.Event()
         self._subscriber = Subscriber(Broker.parse(url), self._take, run, backoff=AT_ONCE)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._listen()))
         self._thread.start()
-        self._ready.wait(5)
+        assert self._ready.wait(60)
 
     @property
     def rejected(self):
@@ -41,15 +42,16 @@ class Watcher:
     async def _listen(self):
         self._loop = asyncio.get_running_loop()
         self._ready.set()
-        await self._subscriber.listen(self._stopping)
+        await self._subscriber.listen(self._stopping, self.subscribed.set)
 
     def _take(self, update):
+        self.heard.append(update)
         if self.boards.take(update):
             self.news.append(update)
 
     def stop(self):
         self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def moves(self):
@@ -61,8 +63,8 @@ class Watcher:
         return found
 
 
-def wait_until(condition, seconds=10):
-    deadline = time.monotonic() + seconds
+def wait_until(condition):
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if condition():
             return
@@ -77,12 +79,16 @@ def wait_until_fixture():
 
 @pytest.fixture
 def watch():
-    """A function that makes a Watcher; all are stopped in the end."""
+    """A function that makes a Watcher, and waits until it misses nothing if the broker is there; all are stopped in
+    the end."""
     made = []
 
     def make(broker, run=None):
-        made.append(Watcher(broker.url, run))
-        return made[-1]
+        watcher = Watcher(broker.url, run)
+        made.append(watcher)
+        if broker.running:
+            assert watcher.subscribed.wait(60)
+        return watcher
 
     yield make
     for watcher in made:
@@ -93,35 +99,35 @@ def watch():
 @pytest.fixture
 def publisher_at():
     def make(broker, **options):
-        return Publisher(Broker.parse(broker.url), "abc123", **{"backoff": AT_ONCE, **options})
+        return Publisher(Broker.parse(broker.url), "abc123", **{"backoff": AT_ONCE, "flush_s": 60.0, **options})
 
     return make
 
 
 class Look:
-    """A reader that calls `at_move[n]` when the n-th move of the run is read; meanwhile the games stand still."""
+    """A reader that calls `at_ply[n]` once n plies of every game are read, with the plies of each; meanwhile the games
+    stand still."""
 
-    def __init__(self, at_move):
-        self._at_move = dict(at_move)
-        self.moves = 0
+    def __init__(self, at_ply):
+        self._at_ply = dict(at_ply)
 
     def begin(self, run):
-        self.run = run
+        self._plies = dict.fromkeys((game.game_id for game in run.games), 0)
 
     def read(self, event):
         if event.type == "move_played":
-            self.moves += 1
-            self._at_move.pop(self.moves, lambda: None)()
+            self._plies[event.game_id] = event.ply
+            self._at_ply.pop(min(self._plies.values()), lambda plies: None)(self._plies)
 
 
-def play_run(db, *readers, at_move=None, **asked):
+def play_run(db, *readers, at_ply=None, **asked):
     """Plays a run with `readers` into `db`: its games, each as moves, result and termination."""
     slow = ("python:agents.scripted:SlowAgent?delay_s=0.005",)
     config = build_config({"agent": slow, "agents": 4, "seed": 5, "max_plies": 16, **asked})
     with contextlib.ExitStack() as stack:
         for reader in readers:
             stack.enter_context(reader)
-        result = asyncio.run(play(config, db=db, readers=(*readers, Look(at_move or {}))))
+        result = asyncio.run(play(config, db=db, readers=(*readers, Look(at_ply or {}))))
     return [(game.moves, game.result, game.termination) for game in result.games]
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from agents.mqtt.broker import Broker
+from arena.mqtt.messages import GameState, Move
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,11 @@ def alone(play_run_in, tmp_path_factory):
 def final(watcher, game_id):
     run = next(iter(watcher.boards._runs))
     return watcher.boards.game(run, game_id)
+
+
+def said(watcher, kind):
+    """The last ply of each game that a message of this kind told."""
+    return {update.game_id: update.ply for update in list(watcher.heard) if isinstance(update, kind)}
 
 
 def test_a_watcher_sees_every_ply_once_and_in_order(mosquitto, watch, publisher_at, play_run, alone, wait_until):
@@ -38,19 +44,20 @@ def test_a_watcher_sees_every_ply_once_and_in_order(mosquitto, watch, publisher_
 def test_one_who_joins_in_the_middle_begins_with_the_whole_position(
     mosquitto, watch, publisher_at, play_run, alone, wait_until
 ):
-    late = []
+    early, late = watch(mosquitto), []
 
-    def join():
+    def join(plies):
+        wait_until(lambda: said(early, Move) == said(early, GameState) == plies)
         late.append(watch(mosquitto))
         wait_until(lambda: len(late[0].boards.view().slots) == 2)
 
-    assert play_run(publisher_at(mosquitto), at_move={12: join}) == alone
+    assert play_run(publisher_at(mosquitto), at_ply={6: join}) == alone
     watcher = late[0]
     wait_until(lambda: watcher.boards.all_ended)
     for plies in watcher.moves().values():
         assert 16 - len(plies) + 1 == plies[0] > 1
         assert plies == list(range(plies[0], 17))
-    assert watcher.boards.missed <= 2  # a move of each game may be between its publication and its state's at the join
+    assert (early.boards.missed, watcher.boards.missed) == (0, 0)
 
 
 def test_a_broker_that_is_down_at_the_start_gets_everything_later(
@@ -58,7 +65,7 @@ def test_a_broker_that_is_down_at_the_start_gets_everything_later(
 ):
     broker = new_broker()
     watcher = watch(broker)
-    assert play_run(publisher_at(broker), at_move={10: broker.start}) == alone
+    assert play_run(publisher_at(broker), at_ply={5: lambda _: broker.start()}) == alone
     wait_until(lambda: watcher.boards.all_ended)
     assert [final(watcher, game_id).ply for game_id in (1, 2)] == [16, 16]
     for plies in watcher.moves().values():  # from the move on at which the watcher was back, too
@@ -70,11 +77,11 @@ def test_a_broker_that_is_restarted_has_the_retained_states_again(
 ):
     early = watch(mosquitto)
 
-    def restart():
+    def restart(_):
         mosquitto.kill()
         mosquitto.start()
 
-    assert play_run(publisher_at(mosquitto), at_move={2: lambda: wait_until(lambda: early.news), 15: restart}) == alone
+    assert play_run(publisher_at(mosquitto), at_ply={1: lambda _: wait_until(lambda: early.news), 7: restart}) == alone
     wait_until(lambda: early.boards.all_ended)
     for plies in early.moves().values():
         assert plies == sorted(set(plies))
@@ -89,7 +96,7 @@ def test_a_broker_that_is_gone_for_good_costs_the_run_nothing_but_its_moves(
     mosquitto, publisher_at, play_run, alone, caplog
 ):
     publisher = publisher_at(mosquitto)
-    assert play_run(publisher, at_move={10: mosquitto.kill}) == alone
+    assert play_run(publisher, at_ply={5: lambda _: mosquitto.kill()}) == alone
     assert "No connection to the broker" in caplog.text
     assert "Not everything was published" in caplog.text
     assert publisher.outbox.waiting > 0
@@ -138,7 +145,7 @@ def test_rubbish_on_our_topics_is_counted_and_does_no_harm(
     watcher = watch(mosquitto)
     spoil = partial(asyncio.run, publish(mosquitto.url, RUBBISH))
     spoiling = threading.Thread(target=spoil)
-    assert play_run(publisher_at(mosquitto), at_move={10: spoiling.start}) == alone
+    assert play_run(publisher_at(mosquitto), at_ply={5: lambda _: spoiling.start()}) == alone
     spoiling.join()
     wait_until(lambda: watcher.boards.all_ended and watcher.rejected == 3)
     assert watcher.moves() == {1: list(range(1, 17)), 2: list(range(1, 17))}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents.kind import BuildContext
-from agents.mqtt import link
+from agents.mqtt import agent, link
 from agents.mqtt.broker import Broker, packet_properties
 from agents.mqtt.connection import Backoff
 from agents.mqtt.protocol import Offer
@@ -61,7 +61,7 @@ class Serving:
         self._server = AgentServer(broker, name, agent, offer, backoff=Backoff(0.02, 0.05))
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
-        assert self._offered.wait(10)
+        assert self._offered.wait(60)
 
     async def _serve(self):
         self._loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ class Serving:
     def stop(self):
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopping.set)
-            self._thread.join(10)
+            self._thread.join(60)
         return self._server.answered
 
 
@@ -90,9 +90,14 @@ def serve_here(mosquitto):
 
 @pytest.fixture
 def play_remote(mosquitto, tmp_path, monkeypatch):
-    def run(*agents, name="games.db", reader=None, grace_s=0.2, **asked):
-        config = build_config({"agent": agents, "seed": 5, "max_plies": 12, **asked})
+    """A function that plays a run with remote agents, who are waited for `absence_s` when nobody serves them, and
+    `grace_s` when their server has gone with a question."""
+
+    def run(*agents, name="games.db", reader=None, grace_s=0.2, absence_s=200.0, **asked):
+        config = build_config({"agent": agents, "seed": 5, "max_plies": 12, "move_timeout": 250, **asked})
         monkeypatch.setattr(link, "GRACE_S", grace_s)
+        monkeypatch.setattr(agent, "ABSENCE_LIMIT_S", absence_s)
+        monkeypatch.setattr(agent, "START_LIMIT_S", 60.0)
         lineup = Lineup(config, Broker.parse(mosquitto.url))
         return asyncio.run(play(config, db=tmp_path / name, lineup=lineup, readers=(reader,) if reader else ()))
 
@@ -123,7 +128,7 @@ def test_a_remote_agent_plays_the_moves_that_it_would_play_here(serve, play_remo
     assert remote.games[0].result == "1/2-1/2"
     assert remote.games[0].new.white == "far-1"
     server.terminate()
-    assert "6 moves were asked for" in server.communicate(timeout=30)[0]
+    assert "6 moves were asked for" in server.communicate(timeout=120)[0]
 
 
 MORTAL = """
@@ -175,7 +180,7 @@ def test_a_server_that_stops_between_two_moves_is_replaced_by_another(serve_here
 
 
 def test_servers_of_one_name_share_the_work(serve_here, play_remote):
-    slow = "python:agents.scripted:SlowAgent?delay_s=0.02"
+    slow = "python:agents.scripted:SlowAgent?delay_s=0.1"
     servers = [serve_here(slow), serve_here(slow)]
     result = play_remote("mqtt:far", games=4, concurrency=4, agents=8, max_plies=6)
     assert all(len(game.moves) == 6 for game in result.games)
@@ -191,7 +196,7 @@ def test_a_server_of_something_else_is_not_asked(serve_here, play_remote):
         first.stop()
         serve_here("python:agents.scripted:SlowAgent?delay_s=0")
 
-    result = play_remote("mqtt:far", "random", reader=AtMove(5, change), move_timeout=0.5)
+    result = play_remote("mqtt:far", "random", reader=AtMove(5, change), absence_s=0.3)
     assert {game.termination for game in result.games} == {"infrastructure"}
     assert len(result.games) == 3
     assert result.status == "finished"
@@ -204,7 +209,7 @@ def test_a_restart_of_the_broker_costs_no_game(mosquitto, serve_here, play_remot
         mosquitto.kill()
         mosquitto.start()
 
-    result = play_remote("mqtt:far", "random", reader=AtMove(5, restart), grace_s=20)
+    result = play_remote("mqtt:far", "random", reader=AtMove(5, restart), grace_s=120)
     assert [(game.result, len(game.moves)) for game in result.games] == [("1/2-1/2", 12)]
 
 

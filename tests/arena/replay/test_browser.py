@@ -21,6 +21,7 @@ def tab():
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: message.type == "error" and faults.append(message.text))
         page.on("dialog", lambda dialog: faults.append(dialog.message))
@@ -111,6 +112,7 @@ def test_what_agents_wrote_is_text(visit, scholars_mate):
 def test_nothing_sticks_out_at_the_side(visit, scholars_mate, width):
     page = visit(scholars_mate, width=width)
     page.evaluate("location.hash = '#4'")
+    page.locator("[data-ply='4'][aria-current]").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from rich.text import Text
 from sqlalchemy import text as sql
-from textual.widgets import DataTable, Input, Static
+from textual.widgets import DataTable, Input, OptionList, Static
 
 from arena.events import AttemptRecord
 from arena.replay.terminal.app import ReplayApp
@@ -21,6 +23,13 @@ from arena.replay.terminal.strip import strip, window
 from arena.replay.viewmodel import Latency, replay_of
 
 SIZE = (140, 45)
+
+
+async def until(pilot, condition):
+    """Returns once it holds: what reads the record does so in a thread, in its own time."""
+    async with asyncio.timeout(120):
+        while not condition():
+            await pilot.pause(0.02)
 
 
 @pytest.fixture
@@ -55,8 +64,7 @@ async def test_list_is_newest_first_and_enter_opens(viewer):
         table = app.screen.query_one(DataTable)
         assert [str(table.get_row_at(row)[0]) for row in range(3)] == ["3", "2", "1"]
         await pilot.press("down", "enter")
-        await pilot.pause()
-        assert isinstance(app.screen, GameScreen)
+        await until(pilot, lambda: isinstance(app.screen, GameScreen))
         assert app.screen.replay.game_id == 2
 
 
@@ -64,15 +72,14 @@ async def test_slash_searches_for_every_word(viewer):
     app = viewer()
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"mate", "space", *"al")
-        assert app.screen.query_one(DataTable).row_count == 1
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
         await pilot.press("enter")
-        await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen, GameScreen))
         assert app.screen.replay.game_id == 1
         await pilot.press("slash")
-        assert isinstance(app.screen, GamesScreen)
-        assert app.screen.query_one(Input).has_focus
+        await until(pilot, lambda: isinstance(app.screen, GamesScreen) and app.screen.query_one(Input).has_focus)
         await pilot.press("escape")
-        assert app.screen.query_one(DataTable).row_count == 3
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 3)
 
 
 async def test_filters_narrow_the_list(viewer):
@@ -122,11 +129,7 @@ async def test_space_plays_to_the_end_and_pauses(viewer):
         await pilot.press("space")
         assert not screen.playing
         await pilot.press("plus", "plus", "plus", "plus", "plus", "plus", "space")
-        for _ in range(100):
-            if screen.ply == 4:
-                break
-            await pilot.pause(0.05)
-        assert (screen.ply, screen.playing) == (4, False)
+        await until(pilot, lambda: (screen.ply, screen.playing) == (4, False))
 
 
 async def test_speed_stays_within_its_bounds_and_r_takes_the_recorded_times(viewer):
@@ -151,27 +154,26 @@ async def test_f_turns_the_board_and_a_makes_it_ascii(viewer):
 async def test_n_and_p_go_through_the_list(viewer):
     app = viewer(3)
     async with app.run_test(size=SIZE) as pilot:
-        games = []
-        for key in ("n", "n", "n", "p", "p", "p"):
+        for key, game in (("n", 2), ("n", 1), ("n", 1), ("p", 2), ("p", 3), ("p", 3)):
             await pilot.press(key)
-            await pilot.pause()
-            games.append(app.screen.replay.game_id)
-        assert games == [2, 1, 1, 2, 3, 3]
+            await until(pilot, lambda game=game: app.screen.replay.game_id == game)
         await pilot.press("escape")
-        assert isinstance(app.screen, GamesScreen)
+        await until(pilot, lambda: isinstance(app.screen, GamesScreen))
 
 
 async def test_e_exports_under_a_name_that_is_free(viewer, tmp_path, monkeypatch):
+    def written():
+        return sorted(path.name for path in tmp_path.glob("*.html") if path.read_text("utf-8").endswith("</html>\n"))
+
     monkeypatch.chdir(tmp_path)
     app = viewer(1)
     async with app.run_test(size=SIZE) as pilot:
-        for _ in range(2):
+        for number in (1, 2):
             await pilot.press("e")
-            assert isinstance(app.screen, ExportScreen)
+            await until(pilot, lambda: isinstance(app.screen, ExportScreen) and isinstance(app.focused, OptionList))
             await pilot.press("enter")
-            await pilot.app.workers.wait_for_complete()
-            await pilot.pause(0.2)
-    assert sorted(path.name for path in tmp_path.glob("*.html")) == ["game-1-2.html", "game-1.html"]
+            await until(pilot, lambda number=number: len(written()) == number)
+    assert written() == ["game-1-2.html", "game-1.html"]
     assert (tmp_path / "game-1.html").read_text("utf-8").startswith("<!doctype html>")
 
 
@@ -191,11 +193,9 @@ async def test_mouse_goes_to_a_move_and_to_a_bar(viewer):
     app = viewer(1)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.click(MoveList, offset=(18, 1))
-        await pilot.pause()
-        assert app.screen.ply == 2
+        await until(pilot, lambda: app.screen.ply == 2)
         await pilot.click(LatencyStrip, offset=(10, 4))
-        await pilot.pause()
-        assert app.screen.ply == 3
+        await until(pilot, lambda: app.screen.ply == 3)
 
 
 async def test_game_that_is_played_is_followed_at_its_end_only(viewer, three):

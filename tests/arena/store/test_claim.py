@@ -16,7 +16,7 @@ from arena.store.claim import claimed
 from arena.store.database import Database
 with Database.open(sys.argv[1], create=False) as database, claimed(database, 1):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

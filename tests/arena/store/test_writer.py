@@ -21,14 +21,24 @@ from arena.store.writer import Recorder
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
 CHILD = """
-# Plays game after game of a run without end, printing what `record` has confirmed and what it is about to end.
-import asyncio, sys
+# Plays game after game of a run without end, printing what `record` has confirmed and what it is about to end. With a
+# third argument it goes no further than so many lines, and waits to be killed.
+import asyncio, sys, time
 from arena.events import AttemptRecord, GameEnded, GameStarted, MovePlayed
 from arena.store.database import Database
 from arena.store.runs import create_run, load_run
 from arena.store.writer import Recorder
 
 SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
+lines_left = int(sys.argv[3]) if len(sys.argv) > 3 else None
+
+def say(*words):
+    global lines_left
+    if lines_left is not None:
+        if lines_left == 0:
+            time.sleep(600)
+        lines_left -= 1
+    print(*words, flush=True)
 
 async def play(recorder, run, game, plies):
     ids = {"run_id": run.run_id, "game_id": game.game_id}
@@ -38,10 +48,10 @@ async def play(recorder, run, game, plies):
         attempts = (AttemptRecord(text="no", failure="illegal"), AttemptRecord(text="yes " * 50))
         await recorder.record(MovePlayed(**ids, ply=ply, agent="alice", side="first", move=SHUFFLE[ply % 4],
                                          san="x", fen="y", policy="free", attempts=attempts))
-        print("ply", game.game_id, ply, flush=True)
-    print("ending", game.game_id, flush=True)
+        say("ply", game.game_id, ply)
+    say("ending", game.game_id)
     await recorder.record(GameEnded(**ids, result="1/2-1/2", termination="ply-limit", plies=plies))
-    print("ended", game.game_id, flush=True)
+    say("ended", game.game_id)
 
 async def main(path, run_id):
     with Database.open(path, create=False) as database:
@@ -71,7 +81,7 @@ def kill_after(child, lines):
     child.kill()
     rest = child.stdout.read()  # not communicate, which would pass over what readline has read ahead
     assert child.stderr.read() == ""
-    child.wait(timeout=60)
+    child.wait()
     *whole, _ = ("".join(said) + rest).split("\n")
     return [line.split() for line in whole]
 
@@ -236,7 +246,7 @@ try:
 
 def test_full_disk_stops_with_an_error_and_loses_nothing_committed(database, db_path, new_run):
     run = create_run(database, new_run(games=4))
-    out, errors = start_child(FULL_DISK, db_path, run.run_id).communicate(timeout=120)
+    out, errors = start_child(FULL_DISK, db_path, run.run_id).communicate(timeout=240)
     assert errors == ""
     *said, error = out.splitlines()
     assert error.startswith(f"error database {db_path}: ")
@@ -262,7 +272,7 @@ def test_killed_process_loses_no_confirmed_ply_and_finishes_no_game(database, db
     run = create_run(database, new_run(games=6))
     said = []
     for _ in range(2):  # the second goes on from where the first was killed
-        said += kill_after(start_child(CHILD, db_path, run.run_id), lines=150)
+        said += kill_after(start_child(CHILD, db_path, run.run_id, 180), lines=150)
         assert wal_size(db_path) <= sqlite.WAL_LIMIT_BYTES
         after = load_run(database, run.run_id)
         check_against(after, said)
@@ -281,7 +291,7 @@ def test_two_processes_write_one_file(database, db_path, new_run):
     runs = [create_run(database, new_run(games=3)) for _ in range(2)]
     children = [start_child(CHILD, db_path, run.run_id) for run in runs]
     for child in children:
-        assert child.communicate(timeout=120)[1] == ""
+        assert child.communicate(timeout=240)[1] == ""
         assert child.returncode == 0
     for run in runs:
         after = load_run(database, run.run_id)

@@ -130,8 +130,7 @@ async def test_one_that_crashes_one_that_hangs_and_one_that_is_illegal_leave_the
         move_timeout=0.5,
         openings="start",
     )
-    async with asyncio.timeout(60):
-        result = await play_tournament(plan, db=db_path)
+    result = await play_tournament(plan, db=db_path)
     assert result.status == "finished"
     table = {line.player: line for line in table_of(db_path).table}
     assert all(line.tally.games == 8 and not line.unfinished for line in table.values())
@@ -171,14 +170,13 @@ async def test_ctrl_c_drains_and_the_same_spec_goes_on_to_the_games_of_an_uninte
 async def test_the_second_ctrl_c_stops_at_once(db_path):
     silent = [(name, f"{SCRIPTED}SilentAgent") for name in "abc"]
     opening_plies = Interrupt(MovePlayed, 8, 9)
-    async with asyncio.timeout(30):
-        result = await play_tournament(plan_of(*silent, concurrency=2), db=db_path, readers=(opening_plies,))
+    result = await play_tournament(plan_of(*silent, concurrency=2), db=db_path, readers=(opening_plies,))
     assert result.status == "interrupted"
     assert all(game.result is None for game in recorded(db_path).games)
 
 
 NURSERY = """
-import asyncio, faulthandler, os, sys
+import asyncio, faulthandler, os, sys, time
 from pathlib import Path
 from arena.events import MovePlayed
 from arena.tournament.plan import make_plan
@@ -189,24 +187,30 @@ def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())  # in one piece: a kill must not tear a line
 
 class Tell:
+    def __init__(self, most):
+        self.left = most
     def begin(self, run): pass
     def read(self, event):
         if isinstance(event, MovePlayed):
+            if self.left == 0:
+                time.sleep(600)  # until it is killed
+            self.left -= 1
             say(event.game_id, event.ply, event.move)
 
-def play(db):
+def play(db, most):
     if Path(db).exists():
-        asyncio.run(resume_tournament(db=db, readers=(Tell(),)))
+        asyncio.run(resume_tournament(db=db, readers=(Tell(most),)))
     else:
         plan = make_plan(parse_tournament(Path(sys.argv[1]).read_text(), Path()))
-        asyncio.run(play_tournament(plan, db=db, readers=(Tell(),)))
+        asyncio.run(play_tournament(plan, db=db, readers=(Tell(most),)))
 
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
-        faulthandler.dump_traceback_later(100, exit=True)
+        faulthandler.dump_traceback_later(250, exit=True)
         say("child", os.getpid())
-        play(line.strip())
+        most, _, db = line.strip().partition(" ")
+        play(db, int(most))
         os._exit(0)
     say("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
@@ -223,7 +227,8 @@ class Nursery:
     def play(self, db_path, kill_after=None):
         """The plies that a child said were played, as (game, ply, move), until it ended, or was killed after so
         many."""
-        self._process.stdin.write(f"{db_path}\n")
+        most = -1 if kill_after is None else kill_after + 3  # however late the kill comes
+        self._process.stdin.write(f"{most} {db_path}\n")
         self._process.stdin.flush()
         said = []
         child = 0

@@ -39,7 +39,7 @@ class Client:
         self.netloc = urlsplit(url).netloc
 
     def send(self, method, path, headers=None, body=None):
-        connection = http.client.HTTPConnection(self.netloc, timeout=20)
+        connection = http.client.HTTPConnection(self.netloc, timeout=120)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in {"Host": self.netloc, **(headers or {})}.items():
@@ -57,7 +57,7 @@ class Client:
 
     def events(self, path):
         """The events of a stream as JSON, one after the other, for as long as it is read."""
-        connection = http.client.HTTPConnection(self.netloc, timeout=20)
+        connection = http.client.HTTPConnection(self.netloc, timeout=120)
         connection.request("GET", path)
         answer = connection.getresponse()
         assert answer.status == 200

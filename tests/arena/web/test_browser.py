@@ -40,7 +40,7 @@ def chromium():
 def page(chromium):
     """A page at a desk. A script that fails, or something that the policy blocks, fails the test."""
     page = chromium.new_page(viewport=DESK)
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(120_000)
     troubles = []
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("console", lambda message: troubles.append(message.text) if "Content Security" in message.text else None)
@@ -56,7 +56,7 @@ def ply(page):
 def wait_for_ply(page, wanted):
     from playwright.sync_api import expect
 
-    expect(page.locator("input[type=range]")).to_have_value(str(wanted), timeout=15_000)
+    expect(page.locator("input[type=range]")).to_have_value(str(wanted), timeout=120_000)
 
 
 def sideways(page):
@@ -142,6 +142,8 @@ def test_live_boards_move_while_games_are_played(page, web, scribe):
     run.start(1, ["e2e4"])
     page.goto(f"{web.url}/runs/1/live")
     assert page.locator(".board").count() == 1
+    run.write(run.played(1, "e7e5"))
+    page.locator("[data-game='1']").get_by_text("ply 2: e5").wait_for()  # the page hears of what happens from here on
 
     def play():
         run.start(2)

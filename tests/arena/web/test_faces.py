@@ -36,6 +36,7 @@ async def in_terminal(database, game):
 
 def on_page(tab, url):
     """What a page says of the game after its last ply: text, the board in words, the width of each latency part."""
+    tab.set_default_timeout(120_000)
     tab.goto(url)
     tab.locator(".replay .board svg[role=img]").wait_for()
     tab.keyboard.press("End")

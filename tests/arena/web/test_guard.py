@@ -157,7 +157,7 @@ def test_a_picture_may_style_itself_but_runs_nothing(sample):
 
 def test_a_request_that_is_no_http_leaves_the_server_well(sample):
     host, port = sample.netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
     assert sample.get("/").status == 200

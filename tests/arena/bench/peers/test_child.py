@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -26,8 +25,8 @@ def python(code):
 
 
 async def gone(pid):
-    """Whether the process ends within ten seconds; a zombie has ended."""
-    for _ in range(200):
+    """Whether the process ends within a minute; a zombie has ended."""
+    for _ in range(1200):
         try:
             if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
                 return True
@@ -71,7 +70,7 @@ async def test_a_child_that_holds_too_much_is_ended_and_the_reason_says_the_numb
     child = Child(python("x = bytearray(300 << 20); import time; time.sleep(600)"), memory_mb=150)
     await child.start()
     try:
-        await asyncio.wait_for(child.wait(), 30)
+        await asyncio.wait_for(child.wait(), 120)
         assert child.peak_mb > 150
         assert child.reason().startswith("killed: it held ")
         assert child.reason().endswith("MiB, more than the 150 it may")
@@ -92,7 +91,7 @@ async def test_a_child_that_ends_early_says_why(code, said):
     await child.start()
     try:
         with pytest.raises(PeerError, match=f"did not start: .*{said}"):
-            await ready(child, asyncio.get_running_loop().create_future(), 30)
+            await ready(child, asyncio.get_running_loop().create_future(), 120)
     finally:
         await child.close()
 
@@ -100,11 +99,11 @@ async def test_a_child_that_ends_early_says_why(code, said):
 async def test_a_child_that_is_never_ready_is_not_waited_for_longer_than_said():
     child = Child(python("print('loading', flush=True); import time; time.sleep(600)"), memory_mb=1000)
     await child.start()
-    started = time.monotonic()
     try:
-        with pytest.raises(PeerError, match="was not ready after 2 s; its last words: loading"):
-            await ready(child, asyncio.get_running_loop().create_future(), 2)
-        assert time.monotonic() - started < 60
+        while not child.last_words():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        with pytest.raises(PeerError, match="was not ready after 1 s; its last words: loading"):
+            await ready(child, asyncio.get_running_loop().create_future(), 1)
     finally:
         await child.close()
     assert not child.running
@@ -114,7 +113,7 @@ async def test_a_program_that_is_not_there_is_named():
     child = Child(["/no/such/program"], memory_mb=1000)
     await child.start()
     try:
-        await asyncio.wait_for(child.wait(), 30)
+        await asyncio.wait_for(child.wait(), 120)
         assert child.reason() == (
             "it ended with exit code 127; its last words: /no/such/program: No such file or directory"
         )

@@ -70,7 +70,7 @@ async def test_what_a_peer_raises_is_told_and_it_goes_on(peer):
 
 async def test_all_open_questions_hear_of_a_peer_that_dies(peer):
     await peer.start()
-    answers = await asyncio.gather(ask(peer, 500), ask(peer, 14), return_exceptions=True)
+    answers = await asyncio.gather(ask(peer, 60_000), ask(peer, 14), return_exceptions=True)
     for error in answers:
         assert isinstance(error, PeerError)
         assert str(error) == "it ended with exit code 5; its last words: this is the end"

@@ -144,6 +144,6 @@ async def test_a_server_of_another_kind_does_not_hang_the_start(settings, progra
     )
     try:
         with pytest.raises(PeerError, match=r"did not start: .*unknown option -cram"):
-            await asyncio.wait_for(peer.start(), 60)
+            await asyncio.wait_for(peer.start(), 120)
     finally:
         await peer.close()
