@@ -49,8 +49,25 @@ def written_moves(position: Position, notation: Notation) -> tuple[str, ...]:
     return _NATIVE.of(position) if notation == "native" else position.moves
 
 
+def move_number(position: Position) -> str:
+    """The number of the move that is due, as a record repeats it after an interruption: `3.`, of the second side's
+    moves `3...`."""
+    number = position.fen.split()[-1]
+    return f"{number}." if position.side_to_move == "first" else f"{number}..."
+
+
 def movetext(position: Position, notation: Notation) -> str:
     """The moves with their numbers, up to where the next one is due: `1. e4 e5 2. Nf3`, `1. e4 e5 2.`, `12...`."""
+    return " ".join(_numbered(position, notation))
+
+
+def record(position: Position, notation: Notation) -> str:
+    """The moves with their numbers, up to the last one: `1. e4 e5 2. Nf3`, `1. e4 e5`."""
+    words = _numbered(position, notation)
+    return " ".join(words if position.side_to_move == "second" else words[:-1])
+
+
+def _numbered(position: Position, notation: Notation) -> list[str]:
     moves = written_moves(position, notation)
     last = position.start_fen.split()[-1]
     number = int(last) if last.isdecimal() else 1
@@ -60,4 +77,4 @@ def movetext(position: Position, notation: Notation) -> str:
         if ply % 2 == 0:
             words.append(f"{number + ply // 2}.")
         words.append(move)
-    return " ".join(words[:-1])
+    return words[:-1]

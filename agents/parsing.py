@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from agents.base import Failure
 from agents.prompts import AnswerForm
 from games.base import IllegalMoveError, Position
 from inference.types import FinishReason
+
+
+_MOVE_NUMBER = re.compile(r"\A[0-9]+\.(?:\.\.)?\s*")
+_PUNCTUATION = re.compile(r"[.,]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,8 @@ def parse_answer(text: str, position: Position, finish: FinishReason, form: Answ
 
     What has to be a move in canonical or native notation, exactly, is by `form`
     - `move`: the answer; whitespace around it and one full stop after it are let pass, nothing else;
-    - `word`: its first word, where the answer is a text that goes on with the opponent's move;
+    - `word`: its first word, where the answer is a text that goes on with the opponent's move; the number of a move in
+      front of it (`3.`, `3...`) and one full stop or comma after it are let pass, as in the record of a game;
     - `json`: the text `move` of the one JSON object that the answer is.
     Text is never searched for something that looks like a move: a model that weighs `e2e4` and rejects it would then
     be made to play it.
@@ -42,7 +48,8 @@ def parse_answer(text: str, position: Position, finish: FinishReason, form: Answ
         if form == "json":
             answer = _move_of_object(answer)
         elif form == "word":
-            answer, *rest = answer.split(maxsplit=1)
+            word, *rest = _MOVE_NUMBER.sub("", answer).split(maxsplit=1) or [""]
+            answer = _PUNCTUATION.sub("", word)
             cut_off = cut_off and not rest
         else:
             answer = answer.removesuffix(".")

@@ -17,10 +17,21 @@ import jinja2.meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.history import Notation
-from agents.prompts import RETRIED, VARIABLES, AnswerForm, Example, Piece, PromptError, PromptTemplate, digest
+from agents.history import Notation, record
+from agents.prompts import (
+    RETRIED,
+    VARIABLES,
+    AnswerForm,
+    Example,
+    Piece,
+    PromptError,
+    PromptTemplate,
+    digest,
+    written_move,
+)
 from agents.suggest import unknown
 from games import get_game
+from games.base import IllegalMoveError
 
 _JINJA = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
@@ -38,6 +49,7 @@ class _Retry(_Strict):
     empty: str = Field(min_length=1)
     unparsable: str = Field(min_length=1)
     illegal: str = Field(min_length=1)
+    assistant: str | None = None
 
 
 class _TemplateFile(_Strict):
@@ -62,12 +74,18 @@ class _ExampleEntry(_Strict):
     reason: str
 
 
+class _InNotation(_Strict):
+    canonical: str
+    native: str
+
+
 class _FactsFile(_Strict):
     title: str
     example: str
+    line: str
     rules: str
-    notation: str
     advice: str
+    notation: _InNotation
     examples: list[_ExampleEntry] = Field(default=[])
 
 
@@ -105,7 +123,7 @@ def parse_template(text: str, facts_text: str, game: str, source: str, *, name: 
     """The template written in `text` for `game`; `source` names it in errors. Raises PromptError."""
     written = _checked(_TemplateFile, text, source)
     known = _checked(_FactsFile, facts_text, f"facts about {game}")
-    facts = {key: str(value).strip() for key, value in known.model_dump(exclude={"examples"}).items()}
+    facts = _facts(known, game, written.notation)
     sources = {
         key: value for key in ("system", "user", "assistant", "text") if (value := getattr(written, key)) is not None
     }
@@ -115,6 +133,7 @@ def parse_template(text: str, facts_text: str, game: str, source: str, *, name: 
         failure: _piece(getattr(written.retry, failure.value), f"{source}: retry.{failure.value}", facts, "said")
         for failure in (RETRIED if written.retry else ())
     }
+    again = written.retry.assistant if written.retry else None
     template = PromptTemplate(
         name=name,
         game=game,
@@ -122,6 +141,7 @@ def parse_template(text: str, facts_text: str, game: str, source: str, *, name: 
         hash=digest(text, facts_text),
         pieces=pieces,
         retry=retry,
+        reopened=None if again is None else _piece(again, f"{source}: retry.assistant", facts),
         facts=facts,
         known_examples=tuple(Example(tuple(e.moves.split()), e.move, e.reason) for e in known.examples),
         notation=written.notation,
@@ -134,6 +154,22 @@ def parse_template(text: str, facts_text: str, game: str, source: str, *, name: 
     )
     _try_out(template, source)
     return template
+
+
+def _facts(known: _FactsFile, game: str, notation: Notation) -> dict[str, str]:
+    """What templates name, its moves written in `notation`. Raises PromptError for moves that are not legal."""
+    rules = get_game(game)
+    try:
+        return {
+            "title": known.title,
+            "example": written_move(rules.position(), known.example, notation),
+            "line": record(rules.position(None, known.line.split()), notation),
+            "rules": known.rules.strip(),
+            "notation": getattr(known.notation, notation).strip(),
+            "advice": known.advice.strip(),
+        }
+    except IllegalMoveError as error:
+        raise PromptError(f"facts about {game}: {error}") from error
 
 
 def _check_shape(written: _TemplateFile, sources: Mapping[str, str], source: str) -> None:
@@ -150,6 +186,8 @@ def _check_shape(written: _TemplateFile, sources: Mapping[str, str], source: str
             raise PromptError(f"prompt template {source} needs {key}, a text that is not blank, or text instead")
     if written.retry is None:
         raise PromptError(f"prompt template {source} needs a table [retry] with {', '.join(RETRIED)}")
+    if written.retry.assistant is not None and "assistant" not in sources:
+        raise PromptError(f"prompt template {source}: retry.assistant goes with assistant, and with nothing else")
     if written.examples and "assistant" in sources:
         raise PromptError(f"prompt template {source}: examples do not go with assistant, which is one growing turn")
 

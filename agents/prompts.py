@@ -10,7 +10,7 @@ from typing import Any, Literal
 import jinja2
 
 from agents.base import Failure
-from agents.history import Notation, movetext, written_moves
+from agents.history import Notation, move_number, movetext, written_moves
 from games import get_game
 from games.base import Position
 from inference.types import Message, Text
@@ -29,6 +29,7 @@ VARIABLES: dict[str, Callable[[Position, Notation], Any]] = {
     ),
     "moves": written_moves,
     "movetext": movetext,
+    "number": lambda position, notation: move_number(position),
     "board": lambda position, notation: position.text(),
     "legal": lambda position, notation: [written_move(position, move, notation) for move in position.legal_moves()],
 }
@@ -66,8 +67,9 @@ class PromptTemplate:
     """How a game is told to a model, and in which form it answers.
 
     The pieces are either `text`, a plain text that the model continues, or `system` and `user`, and perhaps
-    `assistant`: the beginning of the assistant's turn, which the model continues. `before` is what the model writes
-    in front of a move, a part of its answer; `terminator` what may follow it. `hash` is over all that shapes a prompt.
+    `assistant`: the beginning of the assistant's turn, which the model continues; `reopened` is that of the next try.
+    `before` is what the model writes in front of a move, a part of its answer; `terminator` what may follow it. `hash`
+    is over all that shapes a prompt.
     """
 
     name: str
@@ -77,6 +79,7 @@ class PromptTemplate:
     pieces: Mapping[str, Piece]
     retry: Mapping[Failure, Piece]
     facts: Mapping[str, str]
+    reopened: Piece | None = None
     known_examples: tuple[Example, ...] = ()
     notation: Notation = "canonical"
     answer: AnswerForm = "move"
@@ -139,16 +142,21 @@ class PromptTemplate:
     ) -> list[Message] | Text:
         """The prompt of the next try, after the model `said` what failed.
 
-        Feedback goes after everything said so far: the next try finds all of it in the prefix cache. A plain text
-        has no place for it: the next try is another draw.
+        Feedback goes after everything said so far: the next try finds all of it in the prefix cache. Where the first
+        word is the answer, what the model said after it is left out. A plain text has no place for feedback: the next
+        try is another draw.
         """
         if isinstance(prompt, Text):
             return prompt
+        if self.answer == "word":
+            said = said[: len(said) - len(said.lstrip())] + (said.split(maxsplit=1) or [""])[0]
         told = self.retry[failure].render(self.facts, position, self.notation, said=said.strip())
         if prompt[-1].role == "assistant":
             *prompt, opened = prompt
             said = opened.content + said
-        return [*prompt, Message("assistant", said), Message("user", told)]
+        again = self.reopened and self.reopened.render(self.facts, position, self.notation)
+        opening = [Message("assistant", again)] if again else []
+        return [*prompt, Message("assistant", said), Message("user", told), *opening]
 
     def choice(self, position: Position, move: str) -> str:
         """What the model writes to play the legal `move`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.base import Failure
-from agents.history import NativeMoves, movetext
+from agents.history import NativeMoves, move_number, movetext, record
 from agents.prompt_files import PromptLibrary, parse_template
 from agents.prompts import RETRIED, PromptError, PromptTemplate
 from games import game_names, get_game
@@ -138,7 +138,7 @@ def test_a_position_of_another_game_is_refused(template: PromptTemplate) -> None
 def test_every_failure_that_can_be_tried_again_has_its_own_sentence(prompts: PromptLibrary, name: str) -> None:
     template, position = prompts.load(name, "chess"), CHESS.position(None, LINE)
     prompt = template.prompt(position)
-    told = {template.feedback(prompt, "e2e5", failure, position)[-1].content for failure in RETRIED}
+    told = {text_of(template.feedback(prompt, "e2e5", failure, position)[len(prompt) :]) for failure in RETRIED}
     assert (
         set(template.retry)
         == set(RETRIED)
@@ -168,6 +168,33 @@ def test_every_failure_that_can_be_tried_again_has_its_own_sentence(prompts: Pro
 )
 def test_movetext_ends_where_the_next_move_is_due(fen: str | None, moves: tuple[str, ...], text: str) -> None:
     assert movetext(CHESS.position(fen, moves), "native") == text
+
+
+@pytest.mark.parametrize(("moves", "number"), [((), "7..."), (("e6e5",), "8."), (("e6e5", "d3d1"), "8...")])
+def test_the_number_is_that_of_the_move_that_is_due(moves: tuple[str, ...], number: str) -> None:
+    assert move_number(CHESS.position(ENDGAME.replace("w - - 0 1", "b - - 0 7"), moves)) == number
+
+
+@pytest.mark.parametrize(("moves", "text"), [((), ""), (("e2e4",), "1. e4"), (("e2e4", "e7e5"), "1. e4 e5")])
+def test_a_record_ends_with_the_last_move(moves: tuple[str, ...], text: str) -> None:
+    assert record(CHESS.position(None, moves), "native") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "game", "line", "such"),
+    [
+        ("transcript", "chess", "1. e4 e5 2. Nf3 Nc6 3. Bb5", "such as e4."),
+        ("transcript", "janggi", "1. Pab4 Pih7 2. Nc3 Ng8", "such as Pab4."),
+    ],
+)
+def test_facts_are_told_in_the_notation_of_the_template(
+    prompts: PromptLibrary, name: str, game: str, line: str, such: str
+) -> None:
+    template, position = prompts.load(name, game), get_game(game).position()
+    prompt = template.prompt(position)
+    assert line in prompt[0].content
+    assert position.legal_moves()[0] not in text_of(prompt)
+    assert such in text_of(template.feedback(prompt, "", Failure.EMPTY, position))
 
 
 def test_native_moves_are_the_same_whatever_is_remembered() -> None:
@@ -221,6 +248,7 @@ def test_the_hash_belongs_to_the_content(parse, prompts: PromptLibrary) -> None:
         ("explain-json", "examples = 2", "examples = 20", "examples must be from 0 to 3"),
         ("explain-json", "max_tokens = 96", "max_tokens = 0", "max_tokens: "),
         ("transcript", 'answer = "word"', 'answer = "word"\nexamples = 1', "examples do not go with assistant"),
+        ("uci-history", "[retry]", '[retry]\nassistant = "So:"', "retry.assistant goes with assistant"),
         ("pgn", 'text = """', 'user = "x"\ntext = """', "text stands alone, without user"),
         ("pgn", 'text = """', 'system = """', "needs user, a text that is not blank, or text instead"),
     ],
