@@ -11,7 +11,6 @@ from agents.prompts import AnswerForm
 from games.base import IllegalMoveError, Position
 from inference.types import FinishReason
 
-
 _MOVE_NUMBER = re.compile(r"\A[0-9]+\.(?:\.\.)?\s*")
 _PUNCTUATION = re.compile(r"[.,]\Z")
 

@@ -82,7 +82,7 @@ class _InNotation(_Strict):
 class _FactsFile(_Strict):
     title: str
     example: str
-    line: str
+    lines: list[str]
     rules: str
     advice: str
     notation: _InNotation
@@ -163,7 +163,7 @@ def _facts(known: _FactsFile, game: str, notation: Notation) -> dict[str, str]:
         return {
             "title": known.title,
             "example": written_move(rules.position(), known.example, notation),
-            "line": record(rules.position(None, known.line.split()), notation),
+            "lines": "\n".join(record(rules.position(None, line.split()), notation) for line in known.lines),
             "rules": known.rules.strip(),
             "notation": getattr(known.notation, notation).strip(),
             "advice": known.advice.strip(),

@@ -183,8 +183,8 @@ def test_a_record_ends_with_the_last_move(moves: tuple[str, ...], text: str) -> 
 @pytest.mark.parametrize(
     ("name", "game", "line", "such"),
     [
-        ("transcript", "chess", "1. e4 e5 2. Nf3 Nc6 3. Bb5", "such as e4."),
-        ("transcript", "janggi", "1. Pab4 Pih7 2. Nc3 Ng8", "such as Pab4."),
+        ("transcript", "chess", "\n1. e4 e5 2. Nf3 Nc6 3. Bb5", "such as e4."),
+        ("transcript", "janggi", "\n1. Pab4 Pih7 2. Nc3 Ng8", "such as Pab4."),
     ],
 )
 def test_facts_are_told_in_the_notation_of_the_template(
@@ -195,6 +195,12 @@ def test_facts_are_told_in_the_notation_of_the_template(
     assert line in prompt[0].content
     assert position.legal_moves()[0] not in text_of(prompt)
     assert such in text_of(template.feedback(prompt, "", Failure.EMPTY, position))
+
+
+def test_facts_with_an_illegal_move_are_refused(prompts: PromptLibrary) -> None:
+    text, facts = ((prompts.folder / name).read_text() for name in ("transcript.toml", "games/chess.toml"))
+    with pytest.raises(PromptError, match="facts about chess: 'e2e5' is not legal"):
+        parse_template(text, facts.replace("e2e4 e7e5", "e2e5 e7e5", 1), "chess", "mine.toml", name="mine")
 
 
 def test_native_moves_are_the_same_whatever_is_remembered() -> None:
