@@ -49,32 +49,26 @@ def written_moves(position: Position, notation: Notation) -> tuple[str, ...]:
     return _NATIVE.of(position) if notation == "native" else position.moves
 
 
-def move_number(position: Position) -> str:
-    """The number of the move that is due, as a record repeats it after an interruption: `3.`, of the second side's
-    moves `3...`."""
-    number = position.fen.split()[-1]
-    return f"{number}." if position.side_to_move == "first" else f"{number}..."
-
-
 def movetext(position: Position, notation: Notation) -> str:
     """The moves with their numbers, up to where the next one is due: `1. e4 e5 2. Nf3`, `1. e4 e5 2.`, `12...`."""
-    return " ".join(_numbered(position, notation))
-
-
-def record(position: Position, notation: Notation) -> str:
-    """The moves with their numbers, up to the last one: `1. e4 e5 2. Nf3`, `1. e4 e5`."""
-    words = _numbered(position, notation)
-    return " ".join(words if position.side_to_move == "second" else words[:-1])
-
-
-def _numbered(position: Position, notation: Notation) -> list[str]:
     moves = written_moves(position, notation)
     last = position.start_fen.split()[-1]
     number = int(last) if last.isdecimal() else 1
-    first_moves = (position.side_to_move == "first") == (len(moves) % 2 == 0)
-    words: list[str] = [] if first_moves else [f"{number}..."]
-    for ply, move in enumerate([*moves, ""], start=not first_moves):
+    second_begins = _second_begins(position)
+    words: list[str] = [f"{number}..."] if second_begins else []
+    for ply, move in enumerate([*moves, ""], start=second_begins):
         if ply % 2 == 0:
             words.append(f"{number + ply // 2}.")
         words.append(move)
-    return words[:-1]
+    return " ".join(words[:-1])
+
+
+def pairs(position: Position, notation: Notation) -> str:
+    """The moves, with a comma after each of the second side's: `e4 e5, Nf3`, `e4 e5,`, nothing."""
+    moves = enumerate(written_moves(position, notation), start=_second_begins(position))
+    return " ".join(move + "," * (ply % 2) for ply, move in moves)
+
+
+def _second_begins(position: Position) -> bool:
+    """Whether the second side made the first move, or is about to."""
+    return (position.side_to_move == "second") == (len(position.moves) % 2 == 0)

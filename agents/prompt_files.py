@@ -17,7 +17,7 @@ import jinja2.meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.history import Notation, record
+from agents.history import Notation, pairs
 from agents.prompts import (
     RETRIED,
     VARIABLES,
@@ -163,7 +163,7 @@ def _facts(known: _FactsFile, game: str, notation: Notation) -> dict[str, str]:
         return {
             "title": known.title,
             "example": written_move(rules.position(), known.example, notation),
-            "lines": "\n".join(record(rules.position(None, line.split()), notation) for line in known.lines),
+            "lines": "\n".join(pairs(rules.position(None, line.split()), notation) for line in known.lines),
             "rules": known.rules.strip(),
             "notation": getattr(known.notation, notation).strip(),
             "advice": known.advice.strip(),

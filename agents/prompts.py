@@ -10,7 +10,7 @@ from typing import Any, Literal
 import jinja2
 
 from agents.base import Failure
-from agents.history import Notation, move_number, movetext, written_moves
+from agents.history import Notation, movetext, pairs, written_moves
 from games import get_game
 from games.base import Position
 from inference.types import Message, Text
@@ -29,7 +29,7 @@ VARIABLES: dict[str, Callable[[Position, Notation], Any]] = {
     ),
     "moves": written_moves,
     "movetext": movetext,
-    "number": lambda position, notation: move_number(position),
+    "pairs": pairs,
     "board": lambda position, notation: position.text(),
     "legal": lambda position, notation: [written_move(position, move, notation) for move in position.legal_moves()],
 }

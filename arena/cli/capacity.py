@@ -51,12 +51,12 @@ TERMS = (
 @click.option(
     "--system",
     type=click.IntRange(min=0),
-    default=300,
+    default=600,
     show_default=True,
-    help="Tokens that all prompts begin with: some 300 with prompt=transcript, 1,200 with uci-history.",
+    help="Tokens that all prompts begin with: some 600 with prompt=transcript, 1,200 with uci-history.",
 )
 @click.option("--moves", type=POSITIVE, default=200, show_default=True, help="Plies of a game.")
-@click.option("--tokens-per-move", type=POSITIVE, default=4, show_default=True, help="What a ply adds to the prompt.")
+@click.option("--tokens-per-move", type=POSITIVE, default=5, show_default=True, help="What a ply adds to the prompt.")
 @click.option("--rate", type=float, metavar="MOVES/S", help="Moves a second of an engine; with --latency.")
 @click.option("--latency", type=float, metavar="S", help="Seconds a move, on the mean; with --rate.")
 @click.option("--run", metavar="RUN", help="Take both from a recorded run, by name or number.")

@@ -38,7 +38,7 @@ from games.base import Position
 from inference.types import Decision
 
 SEED = 7
-PROMPT = "transcript"
+PROMPT = "uci-history"
 SECONDS = 90
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ITALIAN = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 c2c3 g8f6 d2d4 e5d4 c3d4 c5b4 b1c3 f6e4 e1g1 b4c3 b2c3 d7d5 c4d3 e8g8"
@@ -139,11 +139,13 @@ def _move(
     spent = max(60.0, prefill) + max(80.0, decode)
     side = position.side_to_move
     clocks[side] += 1000 - spent
-    tries = [AttemptRecord(text=move, seed=draw.getrandbits(32), prompt_tokens=320, generated_tokens=4, total_ms=spent)]
+    tries = [
+        AttemptRecord(text=move, seed=draw.getrandbits(32), prompt_tokens=1260, generated_tokens=4, total_ms=spent)
+    ]
     if draw.random() < 0.12:
         text = f"Let me play {position.san(move)}!"
         tries.insert(0, AttemptRecord(text=text, failure="unparsable", detail="not a move in UCI or SAN", total_ms=290))
-    prompt = 260 + 5 * ply
+    prompt = 1200 + 4 * ply
     decisions = tuple(_decisions(random.Random(SEED + ply), position, move)) if len(tries) == 1 else ()
     return MovePlayed(
         run_id=run_id,

@@ -307,7 +307,7 @@ async def test_a_transcript_is_continued_by_the_move(make, engine, ask) -> None:
     reply = await make(prompt="transcript").choose_move(ask("e2e4", "e7e5"))
     (call,) = engine.calls
     position = ask("e2e4", "e7e5").position
-    assert call.prompt[-1] == Message("assistant", "1. e4 e5 2.")
+    assert call.prompt[-1] == Message("assistant", "Moves: e4 e5,")
     assert call.choices == tuple(" " + position.san(move) for move in position.legal_moves())
     assert call.terminator == "\n"
     assert " " + position.san(reply.move) == reply.attempts[0].text
@@ -318,7 +318,7 @@ async def test_what_a_transcript_generated_begins_the_next_prompt(make, engine, 
     reply = await agent.choose_move(ask("e2e4"))
     await agent.choose_move(ask("e2e4", reply.move))
     first, second = (call.prompt[-1].content for call in engine.calls)
-    assert second == first + reply.attempts[0].text + " 2."
+    assert second == first + reply.attempts[0].text + ","
 
 
 async def test_a_failure_in_a_transcript_is_told_after_what_was_said(make, engine, ask) -> None:
@@ -327,17 +327,21 @@ async def test_a_failure_in_a_transcript_is_told_after_what_was_said(make, engin
     assert [attempt.failure for attempt in reply.attempts] == [Failure.ILLEGAL, None]
     assert reply.move == "e7e5"
     _, said, feedback, opened = engine.calls[1].prompt[-4:]
-    assert said == Message("assistant", "1. d4 e4")
+    assert said == Message("assistant", "Moves: d4 e4")
     assert feedback.role == "user"
     assert feedback.content.startswith("e4 is not a legal move")
-    assert opened == Message("assistant", "1...")
+    assert opened == Message("assistant", "Move:")
 
 
 async def test_a_third_try_has_both_failures_before_it(make, engine, ask) -> None:
     engine.answers = [" e5 e4", " Nf6 Nc3", " Nf3 Nc6"]
     reply = await make("retry:3", prompt="transcript").choose_move(ask())
     assert reply.move == "g1f3"
-    assert [content for role, content in engine.calls[2].prompt if role == "assistant"] == ["1. e5", "1. Nf6", "1."]
+    assert [content for role, content in engine.calls[2].prompt if role == "assistant"] == [
+        "Moves: e5",
+        "Move: Nf6",
+        "Move:",
+    ]
 
 
 async def test_a_game_record_is_a_plain_text_in_native_notation(make, engine, ask) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.base import Failure
-from agents.history import NativeMoves, move_number, movetext, record
+from agents.history import NativeMoves, movetext, pairs
 from agents.prompt_files import PromptLibrary, parse_template
 from agents.prompts import RETRIED, PromptError, PromptTemplate
 from games import game_names, get_game
@@ -170,21 +170,26 @@ def test_movetext_ends_where_the_next_move_is_due(fen: str | None, moves: tuple[
     assert movetext(CHESS.position(fen, moves), "native") == text
 
 
-@pytest.mark.parametrize(("moves", "number"), [((), "7..."), (("e6e5",), "8."), (("e6e5", "d3d1"), "8...")])
-def test_the_number_is_that_of_the_move_that_is_due(moves: tuple[str, ...], number: str) -> None:
-    assert move_number(CHESS.position(ENDGAME.replace("w - - 0 1", "b - - 0 7"), moves)) == number
-
-
-@pytest.mark.parametrize(("moves", "text"), [((), ""), (("e2e4",), "1. e4"), (("e2e4", "e7e5"), "1. e4 e5")])
-def test_a_record_ends_with_the_last_move(moves: tuple[str, ...], text: str) -> None:
-    assert record(CHESS.position(None, moves), "native") == text
+@pytest.mark.parametrize(
+    ("fen", "moves", "text"),
+    [
+        (None, (), ""),
+        (None, ("e2e4",), "e4"),
+        (None, ("e2e4", "e7e5"), "e4 e5,"),
+        (None, ("e2e4", "e7e5", "g1f3"), "e4 e5, Nf3"),
+        (ENDGAME.replace("w - - 0 1", "b - - 0 7"), ("e6e5",), "Ke5,"),
+        (ENDGAME.replace("w - - 0 1", "b - - 0 7"), ("e6e5", "d3d1"), "Ke5, Rd1"),
+    ],
+)
+def test_a_comma_parts_pairs_of_moves(fen: str | None, moves: tuple[str, ...], text: str) -> None:
+    assert pairs(CHESS.position(fen, moves), "native") == text
 
 
 @pytest.mark.parametrize(
     ("name", "game", "line", "such"),
     [
-        ("transcript", "chess", "\n1. e4 e5 2. Nf3 Nc6 3. Bb5", "such as e4."),
-        ("transcript", "janggi", "\n1. Pab4 Pih7 2. Nc3 Ng8", "such as Pab4."),
+        ("transcript", "chess", "\ne4 e5, Nf3 Nc6, Bb5", "such as e4."),
+        ("transcript", "janggi", "\nPab4 Pih7, Nc3 Ng8", "such as Pab4."),
     ],
 )
 def test_facts_are_told_in_the_notation_of_the_template(

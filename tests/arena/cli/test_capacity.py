@@ -90,14 +90,14 @@ def test_a_person_is_told_what_fits_and_what_the_words_mean(arena, model):
     assert (code, err) == (0, "")
     assert "a context of 4,096 tokens; KV in float32" in out
     assert "2 (K, V) x 2 layers x 2 KV heads x 16 x 4 B" in out
-    assert "300 that all games share + 200 plies x 4" in out
+    assert "600 that all games share + 200 plies x 5" in out
     assert "what all games begin with is held once: a radix tree" in out
-    assert "So 8 games, 16 agents, play at once" in out
+    assert "So 7 games, 14 agents, play at once" in out
     assert "that fits" in out
 
 
 def test_too_little_memory_for_one_game_is_said(arena, model):
-    code, out, _ = arena("capacity", "--model", model, "--kv-memory", 1, "--moves", 900)
+    code, out, _ = arena("capacity", "--model", model, "--kv-memory", 1, "--moves", 650)
     assert code == 0
     assert "Not even one game fits: it needs --kv float32 --kv-memory 2." in out
 
@@ -126,8 +126,8 @@ def test_littles_law_from_a_recorded_run(arena, model, scribe):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--moves", 1000), "a game of 300 + 1000 x 4 = 4,300 tokens exceeds"),
-        (("--moves", 1000), "at most 949 plies fit"),
+        (("--moves", 1000), "a game of 600 + 1000 x 5 = 5,600 tokens exceeds"),
+        (("--moves", 1000), "at most 699 plies fit"),
         (("--rate", 3), "--rate says nothing alone"),
         (("--latency", 3), "--latency says nothing alone"),
         (("--rate", "nan", "--latency", 1), "--rate must be more than 0, not nan"),

@@ -73,7 +73,7 @@ def test_a_ply_is_shown_with_what_it_could_have_been_and_what_was_new_in_its_pro
     scribe.write(scribe.played(1, "d2d4", decisions=chose), scribe.played(1, "d7d5"))
     out = arena("show", 1, "--ply", 1)[1]
     assert "  1. e2… 60.0%  >d2… 39.6%\n  2. >d2d4 75.0%  d2d3 25.0%\n" in out
-    assert "New in the prompt:\n  system:\n    You write down games of chess" in out
+    assert "New in the prompt:\n  system:\n    You are a strong and careful chess player." in out
     assert "Its prompt cannot be shown: template transcript has changed since" in arena("show", 1, "--ply", 2)[1]
     shown = json.loads(arena("show", 1, "--ply", 1, "--json")[1])
     assert shown["position"]["prompt"][-1] == {"role": "assistant", "text": "Moves:"}

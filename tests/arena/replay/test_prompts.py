@@ -32,7 +32,7 @@ def new_parts(detail):
 def test_a_transcript_grows_by_the_move_that_was_played(prompted):
     first, *later = new_parts(prompted(("e4", "e5", "Nf3", "Nc6")))
     assert [part.role for part in first] == ["system", "user", "assistant"]
-    assert later == [(PromptPart("assistant", text),) for text in (" e4", " e5 2.", " Nf3")]
+    assert later == [(PromptPart("assistant", text),) for text in (" e4", " e5,", " Nf3")]
 
 
 def test_a_chat_shows_what_differs_of_its_last_message(prompted):
@@ -45,7 +45,7 @@ def test_a_chat_shows_what_differs_of_its_last_message(prompted):
 def test_each_template_is_compared_with_its_own_last_prompt(prompted):
     first, second, third, fourth = new_parts(prompted(("e4", "e5", "Nf3", "Nc6"), "transcript", "pgn"))
     assert (first[0].role, second[0].role) == ("system", "user")
-    assert third == (PromptPart("assistant", " e4 e5 2."),)
+    assert third == (PromptPart("assistant", " e4 e5,"),)
     assert [(part.role, part.text.strip()) for part in fourth] == [("user", "e5 2. Nf3")]
 
 
@@ -59,7 +59,7 @@ def test_moves_that_nobody_was_asked_for_have_no_prompt(prompted):
     opening = {"policy": "opening", "attempts": ()}
     parts = new_parts(prompted(("e4", "e5", "Nf3"), of_move={1: opening, 2: opening}))
     assert parts[:2] == [(), ()]
-    assert parts[2][-1].text == "1. e4 e5 2."
+    assert parts[2][-1].text == "Moves: e4 e5,"
 
 
 def test_janggi_prompts_have_the_board_of_their_ply(prompted):
