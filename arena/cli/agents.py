@@ -85,7 +85,7 @@ def _print_kind(kind: Kind) -> None:
     click.echo()
 
 
-def _as_written(value: Value) -> str:
+def _as_written(value: object) -> str:
     """The value as a spec has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -182,7 +182,8 @@ def _print_tryout(tryout: Tryout, position: Position) -> None:
     from inference.types import Text
 
     click.echo(f"{position.text()}\n\n{position.fen}")
-    click.echo(", ".join(f"{key} {printable(str(value))}" for key, value in tryout.settings.items()))
+    if settings := {key: _as_written(value) for key, value in tryout.settings.items() if value != {}}:
+        click.echo(", ".join(f"{key} {printable(text)}" for key, text in settings.items()))
     if isinstance(tryout.prompt, Text):
         _print_block("Prompt, continued as it is", tryout.prompt.content)
     for message in tryout.prompt if isinstance(tryout.prompt, tuple) else ():
