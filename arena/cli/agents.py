@@ -18,7 +18,7 @@ from arena.printable import printable
 
 if TYPE_CHECKING:
     from agents.base import Attempt
-    from agents.kind import Kind, Value
+    from agents.kind import Kind
     from agents.mqtt.broker import Broker
     from arena.tryout import Tryout
     from games.base import Position
