@@ -104,13 +104,11 @@ def test_terminal_and_pages_tell_the_same_of_the_last_move(faces, name):
     told += [percent(chosen.probability)] if chosen.probability is not None else []
     told += [f"{chosen.latency.total_ms:.0f} ms", f"{chosen.latency.prefill_ms:.0f} ms"]
     told += [f"{option.text} {percent(option.probability)}" for way in chosen.decisions for option in way.options]
-    told += [f"{part.role}: {part.text.strip()}" for part in chosen.prompt]
+    told += [words for part in chosen.prompt for words in (part.role, part.text.strip())]
     for attempt in (*chosen.attempts, *replay.open_attempts):
         told += [f"{attempt.number}. {attempt.failure or 'played'}", attempt.detail, attempt.text]
     for face in ("terminal", "web"):
         said = plain(of_game[face] if face == "terminal" else of_game[face][0])
-        for part in chosen.prompt:
-            said = said.replace(f"{part.role} ", f"{part.role}: ")
         missing = [words for words in told if plain(words) not in said]
         assert missing == [], face
 
