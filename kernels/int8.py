@@ -257,8 +257,9 @@ def quantise(x: Any, block: int, threads: int) -> Any:
     full = -(-rows // ROWS) * ROWS
     q = np.zeros((full, inner + inner % 2), np.int16)
     factors = np.zeros(full, np.float32)
-    for thread in prange(threads if rows >= PARALLEL_ROWS else 1):
-        for row in range(thread, rows, threads if rows >= PARALLEL_ROWS else 1):
+    parts = threads if rows >= PARALLEL_ROWS else 1
+    for part in prange(parts):
+        for row in range(part, rows, parts):
             factors[row] = quantise_row(x[row].copy() if block > 1 else x[row], q[row], block)
     return q, factors
 
