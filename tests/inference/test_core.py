@@ -340,6 +340,20 @@ def test_a_prompt_repeated_exactly_gives_the_same_answer_at_every_page_border(le
     assert again.usage().forwarded_tokens == 0
 
 
+@pytest.mark.parametrize("make", [lambda: generation(max_tokens=1), choice, lambda: choice(one_pass=True), score])
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 7, 8, 9])
+def test_the_beginning_of_a_cached_prompt_is_answered_from_its_last_token(length, make):
+    world = World(page_size=4)
+    world.submit(range(10), generation(max_tokens=1))
+    world.run()
+    shorter = world.submit(range(length), make())
+    world.step()
+    assert shorter.usage().cached_tokens == length - 1
+    assert shorter.usage().forwarded_tokens == 1 + len(shorter.decider.tree)
+    world.run()
+    assert world.answers[shorter] == answer_alone(range(length), make())
+
+
 @pytest.mark.parametrize("after_steps", range(12))
 def test_a_request_cancelled_in_any_state_returns_its_pages_and_changes_nobody(after_steps):
     world = World(pages=12, max_batch_tokens=4, max_running=3)
@@ -354,6 +368,65 @@ def test_a_request_cancelled_in_any_state_returns_its_pages_and_changes_nobody(a
     assert victim not in world.answers
     for i, request in enumerate(keep):
         assert world.answers[request] == answer_alone(request.prompt, generation(i, 8, ignore_eos=True))
+
+
+def test_cancelling_any_request_at_any_step_leaves_the_others_their_answers():
+    def crowd():
+        """Seven requests of all kinds on a pool that is too small for them; two of them have to wait at first."""
+        world = World(pages=9, max_batch_tokens=8, max_running=5)
+        prompts = [[1, 2, 3, 4, i] for i in range(6)]
+        kinds = [
+            lambda: generation(0, 14, ignore_eos=True),
+            choice,
+            lambda: generation(2, 14, ignore_eos=True),
+            score,
+            lambda: choice(4, one_pass=True),
+            lambda: generation(5, 14, ignore_eos=True),
+        ]
+        prompts.append([7] * 8)
+        kinds.append(lambda: generation(6, 3))
+        twins = list(zip(prompts, kinds, strict=True))
+        return world, [world.submit(prompt, make()) for prompt, make in twins], twins
+
+    def state(request):
+        if request.sequence.branch is None:
+            return "preempted" if request.sequence.preemptions else "waiting"
+        return "prefilling" if request.sequence.pending > 1 else "decoding"
+
+    whole, _, twins = crowd()
+    right = [answer_alone(prompt, make()) for prompt, make in twins]
+    met = set()
+    for steps in range(whole.run()):
+        for index in range(len(twins)):
+            world, requests, _ = crowd()
+            for _ in range(steps):
+                world.step()
+            victim = requests[index]
+            if victim.done:
+                continue
+            met.add(state(victim))
+            world.core.cancel(victim)
+            world.core.check_invariants()
+            world.run()
+            assert [world.answers.get(request) for request in requests] == [
+                None if request is victim else answer for request, answer in zip(requests, right, strict=True)
+            ]
+    assert met == {"waiting", "prefilling", "decoding", "preempted"}
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_a_prompt_cancelled_between_its_chunks_is_computed_no_further_and_what_was_computed_is_used(steps):
+    world = World(max_batch_tokens=8)
+    victim = world.submit([i * 5 % VOCAB for i in range(40)], generation())
+    for _ in range(steps):
+        world.step()
+    world.core.cancel(victim)
+    again = world.submit([*victim.prompt, 7], generation())
+    assert world.model.computed.total() == 8 * steps
+    world.run()
+    assert again.usage().cached_tokens == 8 * steps
+    assert max(world.model.computed.values()) == 1
+    assert world.answers[again] == answer_alone(again.prompt, generation())
 
 
 def test_a_request_cancelled_before_it_starts_computes_nothing():
@@ -438,6 +511,7 @@ def test_a_static_batch_runs_until_its_longest_member_is_done():
 
 
 def test_forced_tokens_take_no_step_of_their_own_and_change_no_choice():
+    saved = 0
     for seed in range(20):
         fast, slow = World(), World()
         a = fast.submit(range(5), choice(seed))
@@ -446,6 +520,8 @@ def test_forced_tokens_take_no_step_of_their_own_and_change_no_choice():
         assert fast.answers[a] == slow.answers[b]
         assert fast_steps <= slow_steps
         assert slow_steps == len(slow.answers[b][1])
+        saved += slow_steps - fast_steps
+    assert saved > 0
 
 
 def test_a_single_choice_needs_no_model():
@@ -579,6 +655,16 @@ def test_a_request_whose_prefix_is_cached_overtakes_a_cold_one_and_is_overtaken_
             break
     assert cold.done
     assert steps < 60
+
+
+def test_a_short_prompt_waits_for_the_long_one_that_is_being_computed_and_for_no_other():
+    world = World(pages=2000, max_batch_tokens=64, context_length=1000)
+    long = [world.submit([i, *[(i * 7 + j) % VOCAB for j in range(600)]], generation(i, 1)) for i in range(8)]
+    world.step()
+    short = world.submit([9] * 5, generation(max_tokens=1))
+    while not short.done:
+        world.step()
+    assert sum(request.done for request in long) == 1
 
 
 def test_what_is_about_to_run_out_of_time_goes_first():

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import itertools
 import math
+import random
 import threading
 import time
 import weakref
@@ -197,6 +198,8 @@ async def test_top_k_one_is_greedy_and_the_seed_used_is_told(make_engine):
     drawn = await engine.generate(CHAT, SamplingParams(max_tokens=10, temperature=1.0))
     again = await engine.generate(CHAT, SamplingParams(max_tokens=10, temperature=1.0, seed=drawn.seed))
     assert again.token_ids == drawn.token_ids
+    picked = await engine.choose(CHAT, MOVES)
+    assert [(await engine.choose(CHAT, MOVES, seed=picked.seed)).text for _ in range(3)] == [picked.text] * 3
 
 
 async def test_a_cold_prefix_asked_for_at_once_is_forwarded_once(make_engine):
@@ -208,6 +211,77 @@ async def test_a_cold_prefix_asked_for_at_once_is_forwarded_once(make_engine):
     prefix = len(system.content)
     assert prefix == 1000
     assert sum(reply.usage.forwarded_tokens for reply in replies) < prefix + 32 * 40
+
+
+@pytest.mark.parametrize(
+    ("settings", "shows"),
+    [
+        ({"prefix_cache": False}, lambda on, off: on[1].cached_tokens > off[1].cached_tokens == 0),
+        ({"jump_forward": False}, lambda on, off: on[0].passes < off[0].passes),
+        ({"chunked_prefill": False}, lambda on, off: on[0].passes > off[0].passes),
+        ({"select": "tree"}, lambda on, off: on[0].forwarded_tokens < off[0].forwarded_tokens),
+    ],
+    ids=str,
+)
+async def test_a_switch_changes_what_a_choice_costs_and_not_what_it_is(make_engine, settings, shows):
+    moves = ["e2e4e5", "e2e3e4", "d2d4d5", "d2d3d4"]  # two decisions, and forced tokens after each
+    prompt = [Message("user", "What now? " * 20)]
+    engines = make_engine(), make_engine(**settings)
+    on, off = [[await engine.choose(prompt, moves, seed=seed) for seed in (1, 2)] for engine in engines]
+    assert [(reply.text, reply.probability) for reply in on] == [(reply.text, reply.probability) for reply in off]
+    assert shows([reply.usage for reply in on], [reply.usage for reply in off])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_attention_shares_pages_as_the_switch_says(make_engine, shared):
+    assert make_engine(shared_attention=shared)._runner.attention.shared is shared
+
+
+@pytest.mark.parametrize("select", ["walk", "tree"])
+async def test_a_choice_computes_the_logits_of_the_tokens_that_it_can_take_and_of_no_others(
+    make_engine, monkeypatch, select
+):
+    engine = make_engine(select=select)
+    transformer = engine.model.transformer
+    whole, gathered, computed, asked = transformer.logits, transformer.logits_of, [], set()
+    monkeypatch.setattr(transformer, "logits", lambda hidden: computed.append(hidden) or whole(hidden))
+    monkeypatch.setattr(transformer, "logits_of", lambda row, ids: asked.add(bytes(ids)) or gathered(row, ids))
+    for seed in range(12):
+        await engine.choose(CHAT, ["e2e4", "e2e3", "d2d4", "g1f3"], temperature=3.0, seed=seed)
+    assert not computed
+    assert asked - {b""} == {b"deg", b"34"}
+
+
+async def test_a_step_wakes_an_event_loop_once_however_many_it_answers(make_engine, monkeypatch):
+    engine = make_engine()
+    loop = asyncio.get_running_loop()
+    wake, woken = loop.call_soon_threadsafe, []
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *call: woken.append(call) or wake(*call))
+    await asyncio.gather(*(engine.generate([i, i], SamplingParams(max_tokens=2, ignore_eos=True)) for i in range(40)))
+    assert 1 <= len(woken) <= engine.stats().steps < 40
+
+
+async def test_an_engine_leaves_the_model_and_torch_as_it_found_them(tiny_model):
+    def outside():
+        weights = tiny_model.transformer.weights
+        matrices = [weights.embedding, weights.norm, *(layer.qkv.weight for layer in weights.layers)]
+        return (
+            [matrix.clone() for matrix in matrices],
+            tiny_model.config,
+            torch.get_default_dtype(),
+            torch.get_num_threads(),
+            torch.is_grad_enabled(),
+            torch.get_rng_state().tolist(),
+            random.getstate(),
+        )
+
+    matrices, *rest = outside()
+    async with Engine(EngineConfig(pages=100, threads=1), model=tiny_model) as engine:
+        await engine.generate(CHAT, SamplingParams(max_tokens=4, temperature=1.0))
+        await engine.choose(CHAT, MOVES)
+    after, *others = outside()
+    assert others == rest
+    assert all(map(torch.equal, matrices, after))
 
 
 async def test_nonsense_is_refused_with_what_would_be_right(make_engine):

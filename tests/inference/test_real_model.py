@@ -37,6 +37,7 @@ PROMPTS = [
     [Message("user", "Tell me a very short story about a rook.")],
 ]
 NEW_TOKENS = 4
+RULES_IN_SHORT = Message("system", "You play chess. Answer with one move.")
 
 
 @pytest.fixture(scope="module")
@@ -258,6 +259,48 @@ async def test_logits_have_the_same_bits_from_a_cache_hit_of_every_length(make_e
         again = await engine.generate(ids, params)
         assert again.usage.cached_tokens == length
         assert all(torch.equal(first[n], kept[ids + want.token_ids[:n]][-1]) for n in range(2)), length
+
+
+async def test_choices_have_the_same_bits_walked_and_in_one_pass_alone_and_among_others_cached_evicted_and_in_chunks(
+    make_engine_of_any_weights,
+):
+    moves = ["e7e5", "e7e6", "d7d5", "g8f6", "c7c5", "a7a6"]
+
+    def prompt(game):
+        return [RULES_IN_SHORT, Message("user", f"Game {game}: {'a2a3 ' * (game % 3)}e2e4\nYour move.")]
+
+    async def mine(engine):
+        chosen = await engine.choose(prompt(0), moves, temperature=2.0, seed=4)
+        scored = await engine.score(prompt(0), moves)
+        return (chosen.text, chosen.probability, chosen.decisions, scored.logprobs), chosen.usage
+
+    engine = make_engine_of_any_weights(page_size=16, pages=100)
+    alone, usage = await mine(engine)
+    assert usage.cached_tokens == 0
+    cached, usage = await mine(engine)
+    assert usage.cached_tokens == usage.prompt_tokens
+    assert cached == alone
+    for select in ("walk", "tree"):
+        tight = make_engine_of_any_weights(select=select, page_size=16, pages=9, max_batch_tokens=16)
+        strangers = [tight.choose(prompt(game), moves, seed=game) for game in range(1, 4)]
+        (among, usage), *_ = await asyncio.gather(mine(tight), *strangers)
+        assert among == alone, select
+        assert usage.batch_size > 1
+        assert usage.passes > usage.prompt_tokens // 16
+        evictions = tight.stats().evicted_pages
+        await tight.choose(prompt(5), moves, seed=5)
+        assert tight.stats().evicted_pages > evictions
+        evicted, _ = await mine(tight)
+        assert evicted == alone, select
+
+
+async def test_a_prompt_longer_than_a_step_has_the_same_bits_whole_and_in_chunks_of_256(make_engine_of_any_weights):
+    make, params = make_engine_of_any_weights, SamplingParams(max_tokens=1, ignore_eos=True, logprobs=True)
+    prompt = Text("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 " * 11)
+    whole, chunked = [await make(pages=10, chunked_prefill=chunk).generate(prompt, params) for chunk in (False, True)]
+    assert whole.usage.prompt_tokens > 256
+    assert (whole.usage.passes, chunked.usage.passes) == (1, 2)
+    assert (whole.token_ids, whole.logprobs) == (chunked.token_ids, chunked.logprobs)
 
 
 async def test_logits_have_the_same_bits_after_preemption_and_eviction(make_engine_of_any_weights):

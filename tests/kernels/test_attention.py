@@ -152,6 +152,32 @@ def test_a_row_has_the_same_bits_alone_and_in_company_whoever_shares_its_pages()
         assert torch.equal(alone, attend(CpuAttention(shared=False), q, cache, company)[0]), f"beside {n} strangers"
 
 
+def test_sequences_that_share_pages_are_computed_side_by_side_whoever_is_in_the_step():
+    groups = {1: [1, 2], 4: [4], 7: [7, 8]}
+    sequences = [SequenceRows(0, 1, 0, [50])]  # strangers first, last and between
+    for i in range(4):
+        for prefix in groups.values():
+            first = len(sequences)
+            sequences.append(SequenceRows(first, 1, 16 * len(prefix), [*prefix, 20 + first]))
+        sequences.append(SequenceRows(len(sequences), 1, 3, [60 + i]))
+    order = CpuAttention().plan(sequences, 24, 16).order.tolist()
+    assert sorted(order) == list(range(24))
+    for prefix in groups:
+        places = [order.index(s.first_row) for s in sequences if s.pages[0] == prefix]
+        assert max(places) - min(places) == 3, prefix
+
+
+def test_rows_may_be_views_of_a_wider_tensor():
+    cache, wide = filled_cache(12, 16), queries(24, heads=3 * HEADS)
+    q, k, v = wide[:, :HEADS], wide[:, HEADS : HEADS + KV_HEADS], wide[:, -KV_HEADS:]
+    q = q.transpose(0, 1).contiguous().transpose(0, 1)  # heads first in memory
+    sequences = [SequenceRows(0, 2, 30, [5, 6], tree=[-1, 0, 1]), SequenceRows(5, 1, 15, [7])]
+    got = attend(CpuAttention(), q, cache, sequences, k, v)
+    want = attend(CpuAttention(), q.contiguous(), cache, sequences, k.contiguous(), v.contiguous())
+    assert not q.is_contiguous()
+    assert torch.equal(got, want)
+
+
 def test_a_prompt_has_the_same_bits_whole_and_in_chunks():
     page_size, heads, kv_heads, dim = 16, 9, 3, 64
     cache = filled_cache(20, page_size, kv_heads=kv_heads, dim=dim)
