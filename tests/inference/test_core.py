@@ -340,7 +340,11 @@ def test_a_prompt_repeated_exactly_gives_the_same_answer_at_every_page_border(le
     assert again.usage().forwarded_tokens == 0
 
 
-@pytest.mark.parametrize("make", [lambda: generation(max_tokens=1), choice, lambda: choice(one_pass=True), score])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: generation(max_tokens=1), choice, lambda: choice(one_pass=True), score],
+    ids=["generation", "walk", "one pass", "score"],
+)
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 7, 8, 9])
 def test_the_beginning_of_a_cached_prompt_is_answered_from_its_last_token(length, make):
     world = World(page_size=4)

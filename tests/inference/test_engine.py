@@ -221,7 +221,7 @@ async def test_a_cold_prefix_asked_for_at_once_is_forwarded_once(make_engine):
         ({"chunked_prefill": False}, lambda on, off: on[0].passes > off[0].passes),
         ({"select": "tree"}, lambda on, off: on[0].forwarded_tokens < off[0].forwarded_tokens),
     ],
-    ids=str,
+    ids=["prefix cache", "jump forward", "chunked prefill", "one pass"],
 )
 async def test_a_switch_changes_what_a_choice_costs_and_not_what_it_is(make_engine, settings, shows):
     moves = ["e2e4e5", "e2e3e4", "d2d4d5", "d2d3d4"]  # two decisions, and forced tokens after each
