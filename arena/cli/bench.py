@@ -15,6 +15,7 @@ from arena.cli.bench_peers import peers
 from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
 from arena.cli.bench_standings import command as standings
+from arena.cli.bench_start import command as start
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json
 from arena.errors import ArenaError, UsageError
@@ -42,6 +43,7 @@ command.add_command(bench_roofline.command, "roofline")
 command.add_command(prompts)
 command.add_command(rules)
 command.add_command(standings)
+command.add_command(start)
 
 
 @command.command()
