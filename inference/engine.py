@@ -158,9 +158,9 @@ class Engine:
             if self._model is None:
                 from inference.loader import find_model
 
-                found = find_model(self.config.model, weights=self.config.weights, progress=progress)
+                found = find_model(self.config.model, progress)
                 cache = beside.submit(self._make_cache, found.config)
-                self._model = found.load()
+                self._model = found.load(weights=self.config.weights)
             else:
                 cache = beside.submit(self._make_cache, self._model.config)
             if progress is not None:
