@@ -66,7 +66,7 @@ def command(times: int, cold: bool, once: bool, as_json: bool, **options: Any) -
     for name, phase in phases.items():
         table.add_row(NAMES[name], f"{phase.best:.2f}", f"{phase.median:.2f}")
     console().print(table)
-    click.echo(f"\nOf {times} starts, of {options['model']}. `arena --help` takes {shown:.2f} s.")
+    click.echo(f"\nStarts of {options['model']}: {times}. `arena --help` takes {shown:.2f} s.")
     if first_run is not None:
         click.echo(f"A start that has to compile the inner loops takes {first_run:.1f} s.")
 
