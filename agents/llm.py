@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from time import monotonic
 from typing import Protocol
 
@@ -18,6 +15,7 @@ from agents.prompts import PromptTemplate
 from agents.seeds import derive_seed
 from games import get_game
 from games.base import Position
+from inference.draws import best, draw, softmax, uniform
 from inference.errors import InferenceError, RequestTimeoutError
 from inference.types import ChoiceReply, Decision, Prompt, Reply, SamplingParams, ScoreReply, Timing, Usage
 
@@ -173,8 +171,9 @@ class LLMAgent(Agent):
             reply = await self._engine.score(
                 self.prompt(position), choices, terminator=self._template(position).terminator, timeout_s=timeout_s
             )
-        probabilities = tempered(reply.logprobs, self.settings.temperature or 1.0)
-        index = draw(probabilities, self.settings.temperature, seed)
+        temperature = self.settings.temperature
+        probabilities = softmax(reply.logprobs, temperature or 1.0)
+        index = draw(probabilities, uniform(seed, 0)) if temperature else best(probabilities)
         decision = Decision.among(probabilities, index, choices.__getitem__)
         cost = accounting(reply.usage, reply.timing)
         return _Picked(index, choices[index], probabilities[index], (decision,), cost)
@@ -244,23 +243,6 @@ class _Clock:
         before did so for a limit of its own."""
         left = self.left()
         return left is not None and left < 0.05
-
-
-def tempered(logprobs: Sequence[float], temperature: float) -> list[float]:
-    """softmax(logprobs / temperature)."""
-    best = max(logprobs)
-    weights = [math.exp((value - best) / temperature) for value in logprobs]
-    total = math.fsum(weights)
-    return [weight / total for weight in weights]
-
-
-def draw(probabilities: Sequence[float], temperature: float, seed: int) -> int:
-    """Draw an index by these probabilities, a function of `seed`; temperature 0 takes the best, the first of equals."""
-    if temperature == 0:
-        return max(range(len(probabilities)), key=probabilities.__getitem__)
-    cumulated = list(accumulate(probabilities))
-    uniform = (derive_seed(seed, "draw") >> 10) / 2**53  # 53 random bits: below 1 after rounding, too
-    return bisect_right(cumulated, uniform * cumulated[-1])
 
 
 def accounting(usage: Usage, timing: Timing) -> Accounting:

@@ -15,7 +15,7 @@ from agents.llm_settings import DEFAULT_PROMPT, Legality
 from agents.spec import spec_text
 from arena.clocks import Charge, TimeControl
 from arena.errors import UsageError
-from inference.formats import KVFormat, WeightChoice
+from inference.formats import KV_MEMORY_MB, KVFormat, WeightChoice
 
 MAX_AGENTS = 10_000
 MAX_GAMES = 100_000
@@ -50,7 +50,7 @@ class EngineSettings(BaseModel):
     kv: KVFormat = "float32"
     threads: int | None = Field(default=None, ge=1, le=MAX_THREADS)
     page_size: int = Field(default=64, ge=1)
-    kv_memory_mb: int = Field(default=1024, ge=1)
+    kv_memory_mb: int = Field(default=KV_MEMORY_MB, ge=1)
     max_batch_tokens: int = Field(default=256, ge=1)
     max_batch: int = Field(default=256, ge=1)  # sequences in a step; 1 serves one request at a time
     prefix_cache: bool = True

@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 from torch import Tensor
 
 from inference.choices import ChoiceTrie, Targets, TreeRow, TrieNode, decisions, forced_run, inner_nodes, leaves
-from inference.sampler import draw, log_probabilities, sample, softmax, uniform
+from inference.draws import best, draw, softmax, uniform
+from inference.sampler import log_probabilities, sample
 from inference.types import ChoiceReply, Decision, FinishReason, Reply, SamplingParams, Timing, Usage
 
 
@@ -211,12 +212,12 @@ class ChoiceDecider(Decider):
             chosen = 0
         else:
             # At temperature 0 the best child is taken, and the probability stated is the model's own.
-            probabilities = softmax(logits, self.temperature or 1.0)
+            probabilities = softmax(logits.tolist(), self.temperature or 1.0)
             if self.temperature == 0.0:
-                chosen = int(probabilities.argmax())
+                chosen = best(probabilities)
             else:
                 chosen = draw(probabilities, uniform(self.seed, len(self.path)))
-            self.passed.append(_Branching(self.node, probabilities.tolist(), chosen))
+            self.passed.append(_Branching(self.node, probabilities, chosen))
         self.path.append(ids[chosen])
         self.node = self.node.children[ids[chosen]]
         if not self.jump_forward:

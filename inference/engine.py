@@ -33,7 +33,7 @@ from inference.errors import (
     ModelError,
     QueueFullError,
 )
-from inference.formats import KV_FORMATS, WEIGHT_CHOICES, KVFormat, WeightChoice
+from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES, KVFormat, WeightChoice
 from inference.runner import ModelRunner, StepRunner
 from inference.scheduler import SchedulerConfig
 from inference.types import (
@@ -83,7 +83,7 @@ class EngineConfig:
     threads: int | None = None
     page_size: int = 64
     pages: int | None = None
-    kv_memory_mb: int = 1024
+    kv_memory_mb: int = KV_MEMORY_MB
     max_batch_tokens: int = 256
     max_batch: int = 256
     max_waiting: int = 1024

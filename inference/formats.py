@@ -11,6 +11,11 @@ WeightChoice = Literal["auto", "float32", "bfloat16", "int8"]
 KVFormat = Literal["float32", "int8"]
 
 KV_FORMATS: tuple[KVFormat, ...] = get_args(KVFormat)
+
+KV_MEMORY_MB = 850
+"""MiB of the KV cache unless told otherwise: what 64 games of 40 plies need of the default model, so that nothing is
+computed again, and no more."""
+
 WEIGHT_CHOICES: tuple[WeightChoice, ...] = get_args(WeightChoice)
 
 

@@ -32,13 +32,14 @@ class Node:
 
     `computed` of them have their K and V in the page; the rest are planned for the step under way. `states[n]` is the
     state kept of the n-th token. `locks` counts the branches that pass through. `grown` is the version of the cache in
-    which tokens of its children were last computed. Invariant: a parent has at least as many locks as each of its
-    children; only a sealed node has children.
+    which tokens of its children were last computed. `followed` is the sealed child that a match last went to.
+    Invariant: a parent has at least as many locks as each of its children; only a sealed node has children.
     """
 
     __slots__ = (
         "children",
         "computed",
+        "followed",
         "grown",
         "last_used",
         "locks",
@@ -58,6 +59,7 @@ class Node:
         self.locks = 0
         self.last_used = 0
         self.grown = 0
+        self.followed: Node | None = None
         self.children: list[Node] = []
         self.sealed_children: dict[tuple[int, ...], Node] = {}
 
@@ -172,18 +174,22 @@ class PrefixCache:
         operations, self._operations = self._operations, []
         return operations
 
-    def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
-        """The longest prefix of `tokens` whose KV has been computed. Changes nothing. `since` is an earlier match of
+    def match(self, tokens: list[int], since: Match | None = None) -> Match:
+        """The longest prefix of `tokens` whose KV has been computed. Changes no page. `since` is an earlier match of
         the same tokens, intact, to start from."""
         nodes = list(since.nodes) if since is not None else []
         node, length = nodes[-1] if nodes else self.root, len(nodes) * self.page_size
         while length + self.page_size <= len(tokens):
-            child = node.sealed_children.get(tuple(tokens[length : length + self.page_size]))
-            if child is None:
-                break
+            page = tokens[length : length + self.page_size]
+            child = node.followed
+            if child is None or child.tokens != page:  # to compare is several times as fast as to hash
+                child = node.sealed_children.get(tuple(page))
+                if child is None:
+                    break
+                node.followed = child
             nodes.append(child)
             node, length = child, length + self.page_size
-        rest = list(tokens[length : length + self.page_size])
+        rest = tokens[length : length + self.page_size]
         tail, best, most = None, 0, len(rest)
         for child in node.children:
             if best == most:
@@ -205,11 +211,10 @@ class PrefixCache:
         own = [] if tail is self.root or len(tail.tokens) == self.page_size else tail.tokens
         beside = tail.parent.children if own and tail.parent is not None else tail.children
         at = len(own)
-        return any(
-            node.computed > at and node.tokens[at] == token and node.tokens[:at] == own
-            for node in beside
-            if node is not tail
-        )
+        for node in beside:  # (a loop: a generator takes three times as long, and this is asked at every step)
+            if node.computed > at and node.tokens[at] == token and node.tokens[:at] == own and node is not tail:
+                return True
+        return False
 
     def fits(self, match: Match, length: int, *, promised: int = 0) -> bool:
         """Whether the pages of a branch can be had that starts from `match` and goes on to `length` tokens, beside
@@ -383,12 +388,13 @@ class PrefixCache:
         """Of `node` and a page beside it that begins with all the tokens of the other, keep the longer: whoever finds
         the shorter finds the longer as well."""
         assert node.parent is not None
+        tokens, computed = node.tokens, node.computed
         for other in list(node.parent.children):
-            shared = min(other.computed, node.computed)
+            shared = other.computed if other.computed < computed else computed
             # The last token tells most pages apart at once.
-            if other is node or not shared or other.tokens[shared - 1] != node.tokens[shared - 1]:
+            if not shared or other.tokens[shared - 1] != tokens[shared - 1] or other is node:
                 continue
-            if other.tokens[:shared] != node.tokens[:shared]:
+            if other.tokens[:shared] != tokens[:shared]:
                 continue
             if node.locks == 0 and shared == node.computed:
                 other.states |= node.states
@@ -447,6 +453,8 @@ class PrefixCache:
         assert parent is not None
         assert not node.children
         parent.children.remove(node)
+        if parent.followed is node:
+            parent.followed = None
         if parent.sealed_children.get(tuple(node.tokens)) is node:
             del parent.sealed_children[tuple(node.tokens)]
         node.parent = None
@@ -458,7 +466,7 @@ class PrefixCache:
 class NoPrefixCache(PrefixCache):
     """Stands in for the tree where prefix reuse is switched off: finds nothing, keeps nothing."""
 
-    def match(self, tokens: Sequence[int], since: Match | None = None) -> Match:
+    def match(self, tokens: list[int], since: Match | None = None) -> Match:
         return Match([], None, 0, 0)
 
     def keep_state(self, branch: Branch, state: Any) -> None:

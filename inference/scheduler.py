@@ -16,7 +16,7 @@ from typing import Any
 
 from inference.choices import TreeRow
 from inference.kv_pool import OutOfPages
-from inference.radix import Branch, Match, PrefixCache
+from inference.radix import Branch, Match, Node, PrefixCache
 
 URGENT_S = 1.0
 """A sequence whose deadline is nearer than this is admitted before all others."""
@@ -104,6 +104,11 @@ class ScheduledRows:
         return self.count + len(self.tree)
 
 
+Computing = dict[tuple[int, ...], list[int]]
+"""The token that each running sequence computes next, by its name (`Scheduler._name`): the lengths of those sequences.
+Empty where prefixes are not shared within a step."""
+
+
 @dataclass(slots=True)
 class Scheduler:
     """Owns the waiting line and the running sequences; with the cache, it decides who gets which pages.
@@ -137,9 +142,10 @@ class Scheduler:
     def schedule(self, now: float = 0.0) -> list[ScheduledRows]:
         """Plan one step and reserve its pages. Empty only if there is nothing to do."""
         plan: list[ScheduledRows] = []
-        room = self._plan_running(plan)
+        computing: Computing = {}
+        room = self._plan_running(plan, computing)
         if self.waiting and (self.config.continuous_batching or not self.running):
-            self._admit(plan, room, now)
+            self._admit(plan, computing, room, now)
         for rows in plan:
             sequence, width = rows.sequence, rows.width
             sequence.passes += width > 0
@@ -166,7 +172,7 @@ class Scheduler:
             assert len(sequence.branch.nodes) == -(-len(held) // self.cache.page_size)
         self.cache.check_invariants()
 
-    def _plan_running(self, plan: list[ScheduledRows]) -> int:
+    def _plan_running(self, plan: list[ScheduledRows], computing: Computing) -> int:
         """Decoding sequences first, so that a long prompt does not hold them up; each kind by age.
 
         Returns the tokens that the step has room for. None while a running sequence waits for room or for pages:
@@ -174,25 +180,21 @@ class Scheduler:
         """
         room = self.config.max_batch_tokens
         everyone = True
-        in_step: set[tuple[int, ...]] = set()
         for sequence in sorted(self.running, key=lambda s: (s.pending > 1, s.arrival)):
-            if sequence.branch is None:  # preempted a moment ago for another
+            branch = sequence.branch
+            if branch is None:  # preempted a moment ago for another
                 everyone = False
                 continue
-            if self._shares_prefixes and (
-                self._name_of(sequence, sequence.computed) in in_step
-                or self.cache.has_next(sequence.branch, sequence.tokens[sequence.computed])
-            ):
-                self._set_aside(sequence)  # and admit it again with what others compute
-                continue
+            if self._shares_prefixes:
+                name = self._name(branch.nodes, sequence.tokens, branch.computed)
+                if name in computing or self.cache.has_next(branch, sequence.tokens[branch.computed]):
+                    self._set_aside(sequence)  # and admit it again with what others compute
+                    continue
+                computing[name] = [len(sequence.tokens)]
             count = self._share_of(sequence, sequence.pending, room, plan)
             if count and self._make_space(sequence, count, plan):
                 plan.append(self._rows(sequence, count))
                 room -= plan[-1].width
-                if self._shares_prefixes:
-                    in_step.update(
-                        self._name_of(sequence, at) for at in range(sequence.computed - count, sequence.computed)
-                    )
             else:
                 everyone = False
         return room if everyone else 0
@@ -202,12 +204,10 @@ class Scheduler:
         """Whether a sequence waits for what another computes. The members of a static batch do not."""
         return self.config.continuous_batching and self.config.share_cold_prefixes
 
-    def _name_of(self, sequence: SequenceState, position: int) -> tuple[int, ...]:
+    def _name(self, nodes: Sequence[Node], tokens: list[int], position: int) -> tuple[int, ...]:
         """Names a token by all that comes before it: the page before its own, and the tokens in its own up to it."""
-        assert sequence.branch is not None
         page, offset = divmod(position, self.cache.page_size)
-        before = id(sequence.branch.nodes[page - 1]) if page else 0
-        return (before, *sequence.tokens[position - offset : position + 1])
+        return (id(nodes[page - 1]) if page else 0, *tokens[position - offset : position + 1])
 
     def _make_space(self, sequence: SequenceState, count: int, plan: Sequence[ScheduledRows]) -> bool:
         """Extend a running sequence, at the cost of younger ones if need be. False if others need the pages first."""
@@ -223,21 +223,23 @@ class Scheduler:
             return False
         return True
 
-    def _admit(self, plan: list[ScheduledRows], room: int, now: float) -> None:
+    def _admit(self, plan: list[ScheduledRows], computing: Computing, room: int, now: float) -> None:
         """Let the waiting in, in order, as far as there is room.
 
-        One that waits for another's prefix does not hold up the rest; one for which there are no pages does so when
-        enough were admitted past it. A static batch takes in all it can when it is formed; its members wait inside for
-        their share of a step, and share prefixes only with earlier batches.
+        One that waits for a prefix that another is `computing` does not hold up the rest; one for which there are no
+        pages does so when enough were admitted past it. A static batch takes in all it can when it is formed; its
+        members wait inside for their share of a step, and share prefixes only with earlier batches.
         """
         continuous, promised = self.config.continuous_batching, sum(map(self._promised, self.running))
         for sequence in sorted(self.waiting, key=lambda s: (not _is_urgent(s, now), s.virtual_finish, s.arrival)):
             if len(self.running) >= self.config.max_running or (continuous and room <= 0):
                 break
             match, state = self._match(sequence)
-            if self._shares_prefixes and self._is_being_computed(sequence, match):
+            name, length = self._name(match.nodes, sequence.tokens, match.length), len(sequence.tokens)
+            # All its tokens, with the state of the last, only one of the same length gives.
+            if state is None and (others := computing.get(name)) and (match.length + 1 < length or length in others):
                 continue
-            count = self._share_of(sequence, len(sequence.tokens) - match.length, room, plan)
+            count = self._share_of(sequence, length - match.length, room, plan)
             if continuous and (count == 0 if state is None else len(sequence.tree) > room and plan):
                 break
             if not self.cache.fits(match, self._bound(sequence), promised=promised):
@@ -253,7 +255,11 @@ class Scheduler:
             if state is not None:
                 plan.append(ScheduledRows(sequence, match.length, 0, True, state))
                 room -= plan[-1].width
-            elif count and self._extend(sequence, count):
+                promised += self._promised(sequence)
+                continue
+            if self._shares_prefixes:
+                computing.setdefault(name, []).append(length)
+            if count and self._extend(sequence, count):
                 plan.append(self._rows(sequence, count))
                 room -= plan[-1].width
             promised += self._promised(sequence)
@@ -287,22 +293,6 @@ class Scheduler:
         """Pages that a running sequence was admitted with and has not taken yet."""
         assert sequence.branch is not None
         return max(0, -(-self._bound(sequence) // self.cache.page_size) - len(sequence.branch.nodes))
-
-    def _is_being_computed(self, sequence: SequenceState, match: Match) -> bool:
-        """Whether a running sequence is about to give `sequence` a longer prefix than it can have now: all its tokens,
-        with the state of the last, if both have the same."""
-        tokens, length, known = sequence.tokens, len(sequence.tokens), match.length
-        for other in self.running:
-            assert other.branch is not None
-            theirs, shared = other.tokens, other.branch.computed
-            if shared < known:
-                shared = known
-            if shared >= len(theirs) or shared >= length - (length != len(theirs)):
-                continue
-            # They must share these tokens and one more, in which most differ.
-            if tokens[shared] == theirs[shared] and _agree(tokens, theirs, shared):
-                return True
-        return False
 
     def _share_of(self, sequence: SequenceState, pending: int, room: int, plan: Sequence[ScheduledRows]) -> int:
         """How many of `pending` tokens a step takes on that has room for `room` beside its plan. With the last one
@@ -341,12 +331,6 @@ class Scheduler:
         sequence.branch = None
         self.running.remove(sequence)
         self.waiting.append(sequence)
-
-
-def _agree(a: Sequence[int], b: Sequence[int], count: int) -> bool:
-    """Whether the first `count` tokens are the same. Most that differ do so at the end, which is looked at first."""
-    end = max(0, count - 16)
-    return a[end:count] == b[end:count] and a[:end] == b[:end]
 
 
 def _is_urgent(sequence: SequenceState, now: float) -> bool:

@@ -9,7 +9,7 @@ import click
 
 from arena.cli.options import json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, WEIGHT_CHOICES
+from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES
 
 if TYPE_CHECKING:
     from arena.bench.workload import Load, Workload
@@ -45,7 +45,7 @@ def load_options(in_flight: int, plies: int, *, several: bool = False) -> Decora
                      help="How keys and values are held."),
         click.option("--threads", type=POSITIVE, help="Processor threads of the engine."),
         click.option("--page-size", type=POSITIVE, default=64, show_default=True, help="Tokens a KV page."),
-        click.option("--kv-memory", type=POSITIVE, default=1024, show_default=True, help="MiB of the KV cache."),
+        click.option("--kv-memory", type=POSITIVE, default=KV_MEMORY_MB, show_default=True, help="MiB of KV cache."),
         click.option("--max-batch-tokens", type=POSITIVE, default=256, show_default=True, help="New tokens a step."),
         json_option,
     ]  # fmt: skip

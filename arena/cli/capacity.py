@@ -12,7 +12,7 @@ from arena.capacity import MIB, Context, Flow, Pool, Worth, paged, reserved, sha
 from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, WEIGHT_CHOICES, KVFormat, WeightChoice
+from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES, KVFormat, WeightChoice
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,7 @@ TERMS = (
 @click.option(
     "--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True, help="How keys and values are held."
 )
-@click.option("--kv-memory", type=POSITIVE, default=1024, show_default=True, help="MiB of the KV cache.")
+@click.option("--kv-memory", type=POSITIVE, default=KV_MEMORY_MB, show_default=True, help="MiB of the KV cache.")
 @click.option("--page-size", type=POSITIVE, default=64, show_default=True, help="Tokens a KV page.")
 @click.option("--games", type=POSITIVE, help="Say what so many games at once need.")
 @click.option(

@@ -28,6 +28,7 @@ from arena.config import (
 )
 from arena.errors import UsageError
 from arena.interrupts import termination_as_interrupt
+from inference.formats import KV_MEMORY_MB
 
 if TYPE_CHECKING:
     from click.decorators import FC
@@ -100,7 +101,9 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
 )
 @click.option("--kv", metavar="FORMAT", help="How keys and values are held: float32 or int8.  [default: float32]")
 @click.option("--threads", type=int, metavar="N", help="Processor threads of the engine.")
-@click.option("--kv-memory", "kv_memory_mb", type=int, metavar="MIB", help="Memory of the KV cache.  [default: 1024]")
+@click.option(
+    "--kv-memory", "kv_memory_mb", type=int, metavar="MIB", help=f"Memory of the KV cache.  [default: {KV_MEMORY_MB}]"
+)
 @click.option("--page-size", type=int, metavar="N", help="Tokens a KV page.  [default: 64]")
 @click.option("--max-batch-tokens", type=int, metavar="N", help="New tokens a step.  [default: 256]")
 @click.option("--max-batch", type=int, metavar="N", help="Sequences a step; 1 serves one by one.  [default: 256]")

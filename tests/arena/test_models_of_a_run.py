@@ -106,14 +106,14 @@ def test_every_model_and_its_checksum_are_recorded(log) -> None:
 
 
 def test_models_that_do_not_fit_are_refused_with_the_numbers_before_one_is_loaded(log, monkeypatch) -> None:
-    monkeypatch.setattr(arena.engines, "memory_bytes", lambda: 3000 * MIB)
+    monkeypatch.setattr(arena.engines, "memory_bytes", lambda: 2600 * MIB)
     agents = lineup("llm:big", "llm")
     with pytest.raises(UsageError) as caught:
         agents.start_engines()
     for part in (
-        "2 models need 3,048 MiB",
-        "has 3,000 MiB",
-        "big 500 MiB of weights and 1,024 MiB of KV",
+        "2 models need 2,700 MiB",
+        "has 2,600 MiB",
+        "big 500 MiB of weights and 850 MiB of KV",
         "--kv-memory",
     ):
         assert part in str(caught.value)
