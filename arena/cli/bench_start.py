@@ -11,7 +11,7 @@ from arena.cli.bench_options import POSITIVE
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, WEIGHT_CHOICES
+from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES
 
 NAMES = {
     "interpreter": "Python itself, the command line",
@@ -29,7 +29,7 @@ NAMES = {
               help="How weights are held.")  # fmt: skip
 @click.option("--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True,
               help="How keys and values are held.")  # fmt: skip
-@click.option("--kv-memory", type=POSITIVE, default=1024, show_default=True, help="MiB of the KV cache.")
+@click.option("--kv-memory", type=POSITIVE, default=KV_MEMORY_MB, show_default=True, help="MiB of KV cache.")
 @click.option("--threads", type=POSITIVE, help="Processor threads of the engine.")
 @click.option("--times", type=POSITIVE, default=3, show_default=True, help="Processes that are started.")
 @click.option("--cold", is_flag=True, help="Also one start that has to compile the inner loops, as a first run does.")
