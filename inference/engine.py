@@ -70,10 +70,11 @@ class EngineConfig:
     `max_batch` bounds the sequences of a step: 1 is a server that answers one request at a time. `continuous_batching`
     off is static batching. `select` is how a choice is made: `walk` decides token by token, `tree` computes all that
     the walk could meet in one pass, which takes more tokens and fewer passes. `shared_attention` off reads a page that
-    several sequences share once for each of them. `max_waiting` requests may wait, each `max_wait_s` seconds; a request
-    may take `max_run_s` seconds in all. `threads` None leaves torch's own choice. After a step that answered requests,
-    the next one waits up to `gather_ms` milliseconds for those who ask again at once, so that agents in a dialogue with
-    the engine fill its batches.
+    several sequences share once for each of them. `pad_rows` off computes no more rows than there are tokens: that a
+    result does not depend on what runs beside it, to the bit, then no longer holds in float32. `max_waiting` requests
+    may wait, each `max_wait_s` seconds; a request may take `max_run_s` seconds in all. `threads` None leaves torch's
+    own choice. After a step that answered requests, the next one waits up to `gather_ms` milliseconds for those who ask
+    again at once, so that agents in a dialogue with the engine fill its batches.
     """
 
     model: str = "smollm2-135m"
@@ -95,6 +96,7 @@ class EngineConfig:
     jump_forward: bool = True
     select: Literal["walk", "tree"] = "walk"
     shared_attention: bool = True
+    pad_rows: bool = True
 
     def __post_init__(self) -> None:
         if self.weights not in WEIGHT_CHOICES:
@@ -158,9 +160,9 @@ class Engine:
             if self._model is None:
                 from inference.loader import find_model
 
-                found = find_model(self.config.model, weights=self.config.weights, progress=progress)
+                found = find_model(self.config.model, progress)
                 cache = beside.submit(self._make_cache, found.config)
-                self._model = found.load()
+                self._model = found.load(weights=self.config.weights)
             else:
                 cache = beside.submit(self._make_cache, self._model.config)
             if progress is not None:
@@ -217,7 +219,8 @@ class Engine:
 
     def environment(self) -> dict[str, Any]:
         """What a result may depend on besides the request: recorded with every run."""
-        return {
+        padding = {} if self.config.pad_rows else {"pad_rows": False}
+        return padding | {
             "device": "cpu",
             "dtype": "float32",
             "weights": self.model.weights,
@@ -425,7 +428,8 @@ class Engine:
 
     def _make_core(self, model: LoadedModel, cache: KVCache) -> EngineCore:
         config = self.config
-        self._runner = runner = ModelRunner(model.transformer, cache, CpuAttention(shared=config.shared_attention))
+        attention = CpuAttention(shared=config.shared_attention)
+        self._runner = runner = ModelRunner(model.transformer, cache, attention, pad_rows=config.pad_rows)
         return EngineCore(
             runner=self._wrap_runner(runner) if self._wrap_runner else runner,
             pages=len(cache.k[0]) - 1,  # without the null page

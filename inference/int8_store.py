@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 FORMAT = 1
 """Version of the files: to be raised when what inference/quantize.py computes changes."""
 
+ROWS = ("embedding", "head.weight")
+"""Tensors that are read row by row, as they lie in the file; the others are packed, and then let go of."""
+
 
 def int8_weights(
     config: ModelConfig, open_checkpoint: Callable[[], ReadTensor], checksum: str, progress: Progress | None = None
@@ -43,14 +46,14 @@ def int8_weights(
     without; both are logged. Raises ModelError for what is wrong with the checkpoint.
     """
     path = stored_at(checksum)
-    tensors = _read(path, config)
-    if tensors is not None:
-        return _assemble(config, tensors, rows=_read(path, config) or tensors)
+    stored = _read(path, config)
+    if stored is not None:
+        return _assemble(config, *stored)
     if progress is not None:
         progress("quantising the weights to 8 bits, once")
     tensors = _quantise(config, _checked(config, open_checkpoint()))
     _write(path, tensors)
-    return _assemble(config, tensors, rows=tensors)
+    return _assemble(config, tensors, {name: tensors[name] for name in ROWS})
 
 
 def stored_at(checksum: str) -> Path:
@@ -96,23 +99,27 @@ def _write(path: Path, tensors: dict[str, Tensor]) -> None:
             part.unlink()
 
 
-def _read(path: Path, config: ModelConfig) -> dict[str, Tensor] | None:
-    """The tensors of a file; None if there is none, or it is damaged. Matrices lie in a map of the file that is theirs
-    alone: they take memory where they are read, until the last of them is let go of. A file is only ever replaced by
-    another, never written to."""
+def _read(path: Path, config: ModelConfig) -> tuple[dict[str, Tensor], dict[str, Tensor]] | None:
+    """The tensors of a file, and those of ROWS once more; None if there is none, or it is damaged.
+
+    Each of the two lies in a map of the file that is its own, but for small tensors. What was read of a map takes
+    memory until the last tensor in it is let go of: of the second it is the rows that were read. A file is only ever
+    replaced by another, never written to."""
     if not path.is_file():
         return None
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        found = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
+        if found != _expected(config):
+            logger.warning("%s is damaged and is made anew: it holds other tensors than this model has", path)
+            return None
+        with safe_open(path, framework="pt", device="cpu") as file:
+            rows = {name: file.get_tensor(name) for name in ROWS}
     except (SafetensorError, OSError) as error:
         logger.warning("%s is damaged and is made anew: %s", path, error)
         return None
-    found = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
-    if found != _expected(config):
-        logger.warning("%s is damaged and is made anew: it holds other tensors than this model has", path)
-        return None
-    return {name: tensor if tensor.ndim == 2 else tensor.clone() for name, tensor in tensors.items()}
+    return {name: tensor if tensor.ndim == 2 else tensor.clone() for name, tensor in tensors.items()}, rows
 
 
 def _expected(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
@@ -145,9 +152,7 @@ def _expected(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], torch.dty
 
 
 def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, Tensor]) -> ModelWeights:
-    """`rows` are the same tensors, of which the two that are read row by row are kept: in a map of the file they take
-    the memory of the rows that were read, as long as nobody packs them."""
-    embedding, head_rows = rows["embedding"], rows["head.weight"]
+    """`tensors` is emptied; `rows`, those of ROWS, are kept as they are."""
     tensors.pop("embedding")
 
     def matrix(name: str) -> QuantisedMatrix:
@@ -160,7 +165,7 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, T
 
     head = matrix("head")
     return ModelWeights(
-        embedding=embedding,
+        embedding=rows["embedding"],
         layers=tuple(
             LayerWeights(
                 input_norm=None,
@@ -175,6 +180,6 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, T
             for layer in (f"layers.{index}." for index in range(config.layers))
         ),
         norm=None,
-        output_embedding=QuantisedMatrix(head_rows, head.scale, head.bias),
+        output_embedding=QuantisedMatrix(rows["head.weight"], head.scale, head.bias),
         head=make_int8_linear(head),
     )

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -21,10 +22,12 @@ from inference.errors import ModelError
 from inference.formats import WeightChoice, WeightFormat, resolve
 from inference.models.config import ModelConfig
 from inference.models.linear import Bfloat16Linear, make_linear
-from inference.models.transformer import Transformer
 from inference.models.weights import ReadTensor, assemble, check_names, tensor_shapes
 from inference.pull import Progress, pull
 from inference.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from inference.models.transformer import Transformer
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 HUB_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt"]
@@ -48,50 +51,63 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model whose files are here and whose shape is known. `load` reads it; raises ModelError."""
+    """A model whose files are here and whose shape is known, not yet read. `progress` is told what takes long."""
 
+    name: str
     config: ModelConfig
-    load: Callable[[], LoadedModel]
+    checksum: str
+    open_weights: Callable[[], ReadTensor]
+    read_tokenizer: Callable[[], Tokenizer]
+    progress: Progress | None
+
+    def load(
+        self,
+        *,
+        weights: WeightChoice = "float32",
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> LoadedModel:
+        """Read it. `weights` is how the matrices are held; `dtype` is that of all else, and of matrices in float32.
+
+        Raises ModelError, one sentence long, for what is damaged.
+        """
+        # Loads the compiled loops: who only looks for a model is spared it, and who has found one can do something else
+        # meanwhile.
+        from inference.models.transformer import Transformer
+
+        form = resolve(weights)
+        if form == "int8":
+            from inference.int8_store import int8_weights
+
+            held = int8_weights(self.config, self.open_weights, self.checksum, self.progress)
+        else:
+            linear_of = Bfloat16Linear if form == "bfloat16" else make_linear
+            held = assemble(self.config, self.open_weights(), dtype=dtype, device=device, linear_of=linear_of)
+        return LoadedModel(
+            name=self.name,
+            transformer=Transformer(self.config, held),
+            tokenizer=self.read_tokenizer(),
+            config=self.config,
+            checksum=self.checksum,
+            weights=form,
+        )
 
 
-def load_model(
-    spec: str,
-    *,
-    weights: WeightChoice = "float32",
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str = "cpu",
-    progress: Progress | None = None,
-) -> LoadedModel:
-    """Load the model that `spec` names; `progress` is told what takes long.
-
-    `weights` is how the matrices are held; `dtype` is that of all else, and of matrices in float32.
+def find_model(spec: str, progress: Progress | None = None) -> FoundModel:
+    """Find the model that `spec` names, and fetch what is missing; `progress` is told what takes long.
 
     Raises ModelError, one sentence long, for a model that is missing, damaged or not supported.
     """
-    return find_model(spec, weights=weights, dtype=dtype, device=device, progress=progress).load()
-
-
-def find_model(
-    spec: str,
-    *,
-    weights: WeightChoice = "float32",
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str = "cpu",
-    progress: Progress | None = None,
-) -> FoundModel:
-    """The first half of `load_model`: fetch what is missing and read the shape. Raises ModelError."""
-    how = _Loading(resolve(weights), dtype, device, progress)
     if spec in catalogue():
         if not is_installed(spec):
             pull(spec, progress)
-        manifest = read_manifest(spec)
-        return _in_folder(spec, model_folder(spec), how, checksum=manifest["gguf_sha256"])
+        return _in_folder(spec, model_folder(spec), progress, checksum=read_manifest(spec)["gguf_sha256"])
     path = Path(spec).expanduser()
     if spec and path.is_dir():
-        return _in_folder(spec, path, how)
+        return _in_folder(spec, path, progress)
     if path.suffix == ".gguf" and path.is_file():
-        return _in_gguf(spec, path, how)
-    return _in_folder(spec, _fetch_from_hub(_hub_id(spec), progress), how)
+        return _in_gguf(spec, path, progress)
+    return _in_folder(spec, _fetch_from_hub(_hub_id(spec), progress), progress)
 
 
 def _hub_id(spec: str) -> str:
@@ -113,7 +129,7 @@ def _config_file(folder: Path) -> Path:
 
 def read_config(spec: str) -> ModelConfig:
     """The shape of a model, without loading it; of a Hugging Face id `config.json` is fetched and nothing else. One of
-    the catalogue must have been fetched. Raises ModelError as `load_model` does."""
+    the catalogue must have been fetched. Raises ModelError as `find_model` does."""
     if spec in catalogue() and not is_installed(spec):
         raise ModelError(f"model {spec} is not fetched yet; `arena models pull {spec}` fetches it")
     path = model_folder(spec) if spec in catalogue() else Path(spec).expanduser()
@@ -154,75 +170,38 @@ def fingerprint(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Loading:
-    """How the caller of `load_model` wants it."""
-
-    weights: WeightFormat
-    dtype: torch.dtype
-    device: torch.device | str
-    progress: Progress | None
-
-    def transformer(self, config: ModelConfig, open_checkpoint: Callable[[], ReadTensor], checksum: str) -> Transformer:
-        """The checkpoint is opened only if it has to be read."""
-        if self.weights == "int8":
-            from inference.int8_store import int8_weights
-
-            return Transformer(config, int8_weights(config, open_checkpoint, checksum, self.progress))
-        linear_of = Bfloat16Linear if self.weights == "bfloat16" else make_linear
-        read = open_checkpoint()
-        return Transformer(config, assemble(config, read, dtype=self.dtype, device=self.device, linear_of=linear_of))
-
-
-def _in_folder(name: str, folder: Path, how: _Loading, checksum: str | None = None) -> FoundModel:
+def _in_folder(name: str, folder: Path, progress: Progress | None, checksum: str | None = None) -> FoundModel:
     config_file = _config_file(folder)
     raw = read_json(config_file)
     config = ModelConfig.from_hf(raw)
     files = weight_files(folder)
-    known = checksum or fingerprint(config_file, *files)
-
-    def load() -> LoadedModel:
-        return LoadedModel(
-            name=name,
-            transformer=how.transformer(config, lambda: open_weights(config, files), known),
-            tokenizer=read_tokenizer(folder, raw),
-            config=config,
-            checksum=known,
-            weights=how.weights,
-        )
-
-    return FoundModel(config, load)
+    return FoundModel(
+        name=name,
+        config=config,
+        checksum=checksum or fingerprint(config_file, *files),
+        open_weights=lambda: open_weights(config, files),
+        read_tokenizer=lambda: read_tokenizer(folder, raw),
+        progress=progress,
+    )
 
 
-def _in_gguf(name: str, path: Path, how: _Loading) -> FoundModel:
-    import tokenizers
-
+def _in_gguf(name: str, path: Path, progress: Progress | None) -> FoundModel:
     from inference.gguf import GGUFModel
 
-    if how.progress is not None:
-        how.progress(f"reading {path}")
+    if progress is not None:
+        progress(f"reading {path}")
     model = GGUFModel(path)
     check_names(model.config, model.names())
 
-    def load() -> LoadedModel:
-        files = model.tokenizer_files()
-        tokenizer = make_tokenizer(
-            tokenizers.Tokenizer.from_str(files.tokenizer),
-            files.config,
-            [files.generation["eos_token_id"]],
-            files.config.get("chat_template"),
-        )
-        checksum = fingerprint(path)
-        return LoadedModel(
-            name=name,
-            transformer=how.transformer(model.config, lambda: model.read, checksum),
-            tokenizer=tokenizer,
-            config=model.config,
-            checksum=checksum,
-            weights=how.weights,
-        )
+    def read_tokenizer() -> Tokenizer:
+        import tokenizers
 
-    return FoundModel(model.config, load)
+        files = model.tokenizer_files()
+        backend = tokenizers.Tokenizer.from_str(files.tokenizer)
+        ends = [files.generation["eos_token_id"]]
+        return make_tokenizer(backend, files.config, ends, files.config.get("chat_template"))
+
+    return FoundModel(name, model.config, fingerprint(path), lambda: model.read, read_tokenizer, progress)
 
 
 def _fetch_from_hub(spec: str, progress: Progress | None, files: Sequence[str] = HUB_FILES) -> Path:

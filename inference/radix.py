@@ -6,10 +6,13 @@ Every page in use belongs to exactly one node of the tree, also while the reques
                                                   +-- [game B so ..        ]   open: request B appends to it
                                                   +-- [game C so far e2    ]   a leaf left by a finished request
 
-A running request holds a *branch*: a path of nodes, each locked once for it. A node with no lock is cached and can be
-evicted once it has no children, the least recently used first. Full pages are shared by adopting the node. A prefix
-that ends inside a page is shared by copying its tokens into a page of the new owner: cheaper than computing them, and
-the page border costs nothing.
+A running request holds a *branch*: a path of nodes, each locked once for it. Full pages are shared by adopting the
+node. A prefix that ends inside a page is shared by copying its tokens into a page of the new owner: cheaper than
+computing them, and the page border costs nothing.
+
+A node with no lock is cached and can be evicted once it has no children: first what nobody waits for, the least
+recently used of it, then what is wanted, the last in line. By the time of use alone a closed loop would find nothing
+once its pages run short: who was served longest ago comes next. The waiting line knows the future (Belady, 1966).
 
 So free + cached + locked = total, and no page can be freed twice: only the tree frees pages.
 
@@ -25,6 +28,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from inference.kv_pool import OutOfPages, PagePool
+
+WANTED = 1 << 62
+"""Later than any time at which a page is used."""
 
 
 class Node:
@@ -204,6 +210,20 @@ class PrefixCache:
         last = match.nodes[-1] if match.nodes else self.root
         return match.intact and last.grown <= version
 
+    def want(self, match: Match, turn: int) -> None:
+        """Somebody waits for this prefix, to be let in at about `turn`: what nobody waits for is evicted before it, and
+        so is what is wanted later."""
+        for node in match.nodes if match.tail is None else (*match.nodes, match.tail):
+            if not node.locks and node.last_used < WANTED - turn:
+                node.last_used = WANTED - turn
+                self._consider(node)
+
+    def unwant(self, match: Match, turn: int) -> None:
+        """Who waited for this prefix is gone."""
+        for node in match.nodes if match.tail is None else (*match.nodes, match.tail):
+            if node.last_used == WANTED - turn:
+                self._touch(node)
+
     def has_next(self, branch: Branch, token: int) -> bool:
         """Whether another page holds `token`, computed, after the same tokens as the branch. The branch has no planned
         tokens."""
@@ -243,6 +263,7 @@ class PrefixCache:
             nodes.append(tail)
         elif tail is not None:
             page = self._take_page()
+            self._touch(tail)  # it has been read, and is wanted no more
             # Taking the page may have evicted the tail's node; its page is intact until an operation says otherwise.
             self._operations.append(CopyPage(tail.page, page, match.tail_tokens))
             node = self._new_node(page, nodes[-1] if nodes else self.root)
@@ -413,6 +434,11 @@ class PrefixCache:
         if node.locks == 1:
             self._locked += 1
 
+    def _touch(self, node: Node) -> None:
+        """It is used now."""
+        node.last_used = self._clock
+        self._consider(node)
+
     def _unlock(self, node: Node) -> None:
         node.locks -= 1
         if node.locks == 0:
@@ -439,7 +465,7 @@ class PrefixCache:
         return self.pool.take()
 
     def _evict(self) -> None:
-        """Free the least recently used leaf that is not locked. Raises OutOfPages."""
+        """Free the leaf that is not locked and will be missed least. Raises OutOfPages."""
         while self._evictable:
             entry = heapq.heappop(self._evictable)
             if self._is_candidate(entry):

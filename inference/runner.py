@@ -36,12 +36,18 @@ class StepRunner(Protocol):
 
 
 class ModelRunner:
-    """Owns the KV cache of one model. A state is the hidden row [hidden] after the final norm."""
+    """Owns the KV cache of one model. A state is the hidden row [hidden] after the final norm.
 
-    def __init__(self, transformer: Transformer, cache: KVCache, attention: Attention) -> None:
+    With `pad_rows` off, row counts are left as they are, and the bits of a row may depend on how many there are.
+    """
+
+    def __init__(
+        self, transformer: Transformer, cache: KVCache, attention: Attention, *, pad_rows: bool = True
+    ) -> None:
         self.transformer = transformer
         self.cache = cache
         self.attention = attention
+        self._tile = ROW_TILE if pad_rows else 1
 
     def close(self) -> None:
         """Let the KV cache go. No step can follow."""
@@ -71,7 +77,7 @@ class ModelRunner:
         for first in range(0, len(asked), HEAD_ROWS):
             block = asked[first : first + HEAD_ROWS]
             states = [state for state, _ in block]
-            rows = self.transformer.logits(torch.stack(states + states[-1:] * (-len(states) % ROW_TILE)))
+            rows = self.transformer.logits(torch.stack(states + states[-1:] * (-len(states) % self._tile)))
             for row, (_, targets) in zip(rows, block, strict=False):
                 if targets is None:
                     yield row
@@ -110,10 +116,10 @@ class ModelRunner:
             positions += [end - 1 + row.depth for row in rows.tree]
             slots += [0] * len(tree)  # the null page
         wanted = len(outputs)
-        padding = -len(tokens) % ROW_TILE
+        padding = -len(tokens) % self._tile
         for column in (tokens, positions, slots):
             column += [0] * padding
-        outputs += outputs[-1:] * (-wanted % ROW_TILE)
+        outputs += outputs[-1:] * (-wanted % self._tile)
         batch = ForwardBatch(
             token_ids=torch.tensor(tokens),
             positions=torch.tensor(positions),

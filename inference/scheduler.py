@@ -126,8 +126,9 @@ class Scheduler:
 
     def add(self, sequence: SequenceState) -> None:
         """Put a new sequence in the waiting line."""
-        uncached = len(sequence.tokens) - self._longest(sequence).length
-        sequence.virtual_finish = self.scheduled_tokens + uncached
+        match = self.cache.match(sequence.tokens)
+        sequence.virtual_finish = self.scheduled_tokens + len(sequence.tokens) - match.length
+        self._found(sequence, match)
         self.waiting.append(sequence)
 
     def remove(self, sequence: SequenceState) -> None:
@@ -138,6 +139,8 @@ class Scheduler:
             self.running.remove(sequence)
         else:
             self.waiting.remove(sequence)
+            if sequence.found is not None:
+                self.cache.unwant(sequence.found[1], sequence.virtual_finish)
 
     def schedule(self, now: float = 0.0) -> list[ScheduledRows]:
         """Plan one step and reserve its pages. Empty only if there is nothing to do."""
@@ -281,8 +284,12 @@ class Scheduler:
             match = self.cache.match(sequence.tokens, match if match.intact else None)
         else:
             match = self.cache.match(sequence.tokens)
-        sequence.found = (self.cache.version, match)
+        self._found(sequence, match)
         return match
+
+    def _found(self, sequence: SequenceState, match: Match) -> None:
+        sequence.found = (self.cache.version, match)
+        self.cache.want(match, sequence.virtual_finish)
 
     def _bound(self, sequence: SequenceState) -> int:
         """Tokens for which there must be pages before a sequence is admitted: all that it can come to if its answer is

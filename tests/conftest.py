@@ -10,7 +10,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, settings
 
-from inference.loader import load_model
+from inference.loader import find_model
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("no stopwatch", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,13 +20,13 @@ settings.load_profile("no stopwatch")
 @pytest.fixture(scope="session")
 def real_model():
     """SmolLM2-135M, through the path that a user's first run takes."""
-    return load_model("smollm2-135m")
+    return find_model("smollm2-135m").load()
 
 
 @pytest.fixture(scope="session")
 def int8_model():
     """The same in 8 bits."""
-    return load_model("smollm2-135m", weights="int8")
+    return find_model("smollm2-135m").load(weights="int8")
 
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin:/opt/homebrew/sbin")

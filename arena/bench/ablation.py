@@ -52,6 +52,7 @@ def variants(config: EngineConfig) -> tuple[Variant, ...]:
         Variant("without the radix prefix cache", replace(everything, prefix_cache=False), without=True),
         Variant("without jump-forward", replace(everything, jump_forward=False), without=True),
         Variant("without shared-prefix attention", replace(everything, shared_attention=False), without=True),
+        Variant("without padding to tiles (bits not promised)", replace(everything, pad_rows=False), without=True),
         Variant("with the KV cache in int8", replace(everything, kv="int8"), without=True),
     )
 

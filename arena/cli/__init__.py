@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import importlib
@@ -95,6 +96,7 @@ def check_packages() -> None:
 def main() -> None:
     """Entry point of the `arena` script: errors a person can act on are one line, never a traceback."""
     gc.set_threshold(NEW_OBJECTS)
+    atexit.register(_leave_garbage)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
@@ -102,6 +104,13 @@ def main() -> None:
         code = _run(logs)
     if code:
         sys.exit(code)
+
+
+def _leave_garbage() -> None:
+    """Spares the end of the process the search for garbage in all that is left, which takes most of a second. Triton
+    complains of what it finds left, so with it the search is done."""
+    if "triton" not in sys.modules:
+        gc.freeze()
 
 
 def _run(logs: Logs) -> int:

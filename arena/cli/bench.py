@@ -15,6 +15,7 @@ from arena.cli.bench_peers import peers
 from arena.cli.bench_prompts import command as prompts
 from arena.cli.bench_rules import command as rules
 from arena.cli.bench_standings import command as standings
+from arena.cli.bench_start import command as start
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json
 from arena.errors import ArenaError, UsageError
@@ -42,6 +43,7 @@ command.add_command(bench_roofline.command, "roofline")
 command.add_command(prompts)
 command.add_command(rules)
 command.add_command(standings)
+command.add_command(start)
 
 
 @command.command()
@@ -52,6 +54,7 @@ command.add_command(standings)
 @click.option("--no-chunked-prefill", is_flag=True, help="Prompts are not split over steps.")
 @click.option("--no-jump-forward", is_flag=True, help="Forced tokens are decoded one by one.")
 @click.option("--no-shared-attention", is_flag=True, help="Shared pages are read once for each sequence.")
+@click.option("--no-pad-rows", is_flag=True, help="Rows are not padded to tiles: bits may depend on the batch.")
 @click.option("--max-batch", type=click.IntRange(min=1), default=256, show_default=True, help="Sequences a step.")
 @click.option("--select", type=click.Choice(["walk", "tree"]), default="walk", show_default=True,
               help="Choose token by token, or compute the whole trie in one pass.")  # fmt: skip
@@ -82,8 +85,8 @@ def serving(as_json: bool, max_batch: int, select: str, roofline: bool, **option
 def ablation(as_json: bool, plot: Path | None, **options: Any) -> None:
     """What each technique is worth: serial, static, continuous, radix cache, jump-forward, shared attention, int8.
 
-    Then all on but for one thing, and what paging does for the KV memory. Without a prefix cache every request computes
-    its whole prompt, so keep the load small.
+    Then all on but for one thing, the padding to tiles that holds results to the bit among them, and what paging does
+    for the KV memory. Without a prefix cache every request computes its whole prompt, so keep the load small.
     """
     from arena.bench.ablation import chart, variants
     from inference.formats import resolve

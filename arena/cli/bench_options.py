@@ -91,10 +91,10 @@ def engine_config(options: dict[str, Any], **settings: Any) -> EngineConfig:
 def loaded(config: EngineConfig) -> LoadedModel:
     """The engine's model. Raises UsageError for one that cannot be had."""
     from inference.errors import ModelError
-    from inference.loader import load_model
+    from inference.loader import find_model
 
     try:
-        return load_model(config.model, weights=config.weights)
+        return find_model(config.model).load(weights=config.weights)
     except ModelError as error:
         raise UsageError(str(error)) from error
 

@@ -73,10 +73,10 @@ def command(
 
 def _load(model: str, weights: WeightChoice) -> LoadedModel:
     from inference.errors import ModelError
-    from inference.loader import load_model
+    from inference.loader import find_model
 
     try:
-        return load_model(model, weights=weights, progress=lambda line: click.echo(line, err=True))
+        return find_model(model, lambda line: click.echo(line, err=True)).load(weights=weights)
     except ModelError as error:
         raise UsageError(str(error)) from error
 

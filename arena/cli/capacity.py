@@ -239,7 +239,7 @@ def _print_room(out: Console, table: list[Worth], games: int | None, kv_memory: 
     elif games is None:
         out.print(
             f"So {best.games:,} games, {2 * best.games:,} agents, play at once without losing anything.\n"
-            "With more, the context that was used least recently is dropped, and computed again."
+            "With more, the context that is needed last is dropped, and computed again."
         )
     for row in engine:
         if games is not None and row.needed_bytes is not None:

@@ -628,6 +628,43 @@ def test_games_with_append_only_histories_keep_few_pages():
     assert world.core.stats().pages_cached <= 3 + 16 * -(-(30 - 24 + len(histories[0])) // 8)
 
 
+def test_in_a_closed_loop_with_too_few_pages_most_of_what_fits_is_found():
+    games, private, shared = 12, 3, 2
+    world = World(pages=shared + 6 * private + 4, page_size=4, context_length=1000, max_batch_tokens=8, max_running=2)
+    system = [i * 7 % VOCAB for i in range(shared * 4)]
+    prompts = [[*system, game % VOCAB, game // VOCAB, *range(9)] for game in range(games)]
+    waiting = [world.submit(prompt, generation(game, 1)) for game, prompt in enumerate(prompts)]
+    forwarded = []
+    for _ in range(6):  # rounds: each asks again as soon as it is answered, and so is the last in line
+        before = world.core.stats().forwarded_tokens
+        for game in range(games):
+            while not waiting[game].done:
+                world.step()
+            waiting[game] = world.submit([*prompts[game], len(forwarded) % VOCAB], generation(game, 1))
+        forwarded.append(world.core.stats().forwarded_tokens - before)
+    world.run()
+    everything = games * (private * 4)
+    assert forwarded[0] >= everything - private * 4
+    assert max(forwarded[2:]) < everything * 2 / 3, "by the time of use alone it would be everything, in every round"
+
+
+def test_a_request_that_is_cancelled_keeps_nothing_in_the_cache():
+    world = World(pages=4, page_size=4, max_running=1)
+    world.submit([1] * 4, generation(max_tokens=1))
+    world.run()
+    world.submit([2] * 4, generation(max_tokens=1))
+    world.run()
+    running = world.submit([3] * 4, generation(max_tokens=9))
+    world.step()
+    waiting = world.submit([1] * 5, generation(max_tokens=1))
+    world.core.cancel(waiting)
+    world.core.cancel(running)
+    for token in (4, 5, 6):
+        world.submit([token] * 8, generation(max_tokens=1))
+        world.run()
+    assert world.core.cache.match([1] * 4).length == 0
+
+
 # --- order and admission --------------------------------------------------------------------------------------------
 
 

@@ -111,6 +111,44 @@ def test_the_least_recently_used_leaf_goes_first_and_a_hit_refreshes_the_matched
     assert cache.match(tokens(2 * PAGE, first=100)).length == PAGE
 
 
+def test_what_is_wanted_outlives_what_is_not_and_of_it_the_last_in_line_goes_first():
+    cache = make_cache(pages=4)
+    prefixes = {first: tokens(PAGE, first) for first in (100, 200, 300, 400)}
+    for prefix in prefixes.values():
+        cache.close(compute(cache, prefix))
+    for first, turn in ((100, 30), (200, 10), (300, 20)):
+        cache.want(cache.match(prefixes[first]), turn)
+    evicted = []
+    for number in range(4):
+        compute(cache, tokens(PAGE, 1000 * (number + 1)))
+        evicted += [first for first in prefixes if first not in evicted and not cache.match(prefixes[first]).length]
+    assert evicted == [400, 100, 300, 200]
+
+
+def test_what_is_wanted_no_more_goes_as_if_it_had_been_used_then():
+    cache = make_cache(pages=3)
+    for first in (100, 200, 300):
+        cache.close(compute(cache, tokens(PAGE, first)))
+    match = cache.match(tokens(PAGE, 100))
+    cache.want(match, 5)
+    cache.unwant(match, 5)
+    for number, left in enumerate(([100, 300], [100], [])):
+        compute(cache, tokens(PAGE, 1000 * (number + 1)))
+        assert [first for first in (100, 200, 300) if cache.match(tokens(PAGE, first)).length] == left
+
+
+def test_a_tail_is_wanted_until_it_is_copied():
+    cache = make_cache(pages=3)
+    cache.close(compute(cache, tokens(3)))
+    match = cache.match([*tokens(2), 9])
+    cache.want(match, 5)
+    copy = cache.open_branch(match)
+    cache.close(compute(cache, tokens(PAGE, 100)))
+    compute(cache, tokens(PAGE, 200))
+    assert cache.match(tokens(3)).length == 2, "the copy is there, and the tail is gone"
+    assert copy.length == 2
+
+
 def test_pages_of_running_branches_are_never_evicted():
     cache = make_cache(pages=3)
     branch = compute(cache, tokens(2 * PAGE))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from inference.batch import ForwardBatch
-from inference.loader import load_model
+from inference.loader import find_model
 from inference.models.transformer import Transformer
 from kernels.attention import ROW_TILE, Attention, KVCache, SequenceRows
 from kernels.cpu import CpuAttention
@@ -144,7 +144,7 @@ def paged_run() -> Callable[..., PagedRun]:
     def make(
         model: Path | Transformer, sequences: int = 1, attention: Attention | None = None, length: int = 64
     ) -> PagedRun:
-        transformer = model if isinstance(model, Transformer) else load_model(str(model)).transformer
+        transformer = model if isinstance(model, Transformer) else find_model(str(model)).load().transformer
         return PagedRun(transformer, sequences, attention or CpuAttention(), length)
 
     return make

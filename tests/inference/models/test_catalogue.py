@@ -17,7 +17,7 @@ import torch
 from inference import catalogue as catalogue_module
 from inference.catalogue import catalogue, is_installed, model_folder, models_folder, read_manifest, remove
 from inference.errors import ModelError
-from inference.loader import load_model
+from inference.loader import find_model
 from inference.pull import pull
 
 SHAPE = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4}
@@ -111,16 +111,16 @@ def test_the_cache_folder_follows_the_environment(monkeypatch, tmp_path):
 
 def test_a_model_is_fetched_on_first_use_and_only_then(tiny, paged_run):
     lines = []
-    model = load_model("tiny", progress=lines.append)
+    model = find_model("tiny", lines.append).load()
     assert any(line.startswith("downloading tiny:") for line in lines)
     assert lines[-1] == f"tiny is ready in {model_folder('tiny')}"
     assert model.checksum == catalogue()["tiny"].file_sha256
     ids = list(range(20))
-    original = load_model(str(tiny))
+    original = find_model(str(tiny)).load()
     assert torch.equal(paged_run(model.transformer).step([ids])[0], paged_run(original.transformer).step([ids])[0])
     assert model.tokenizer.encode("1. e4 e5") == original.tokenizer.encode("1. e4 e5")
     lines.clear()
-    load_model("tiny", progress=lines.append)
+    find_model("tiny", lines.append).load()
     assert lines == []
     assert leftovers() == []
 
@@ -163,7 +163,7 @@ def test_killed_between_conversion_and_the_last_step_nothing_is_believed(moment,
     assert process.returncode == -signal.SIGKILL
     assert not is_installed("tiny")
     assert (models_folder() / leftovers()[0] / "tiny" / "model.safetensors").is_file()
-    load_model("tiny")
+    find_model("tiny").load()
     assert leftovers() == []
 
 
@@ -172,7 +172,7 @@ def test_two_processes_at_once_convert_once(tiny, tmp_path):
     outputs = [process.communicate()[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     assert "".join(outputs).count("converting tiny, once") == 1
-    load_model("tiny")
+    find_model("tiny").load()
 
 
 @pytest.mark.parametrize(("old", "what"), [("file_sha256", "tiny.gguf of tiny-model 1.0"), ("wheel_sha256", "wheel")])
@@ -180,7 +180,7 @@ def test_a_file_with_another_checksum_is_refused(old, what, tiny, tmp_path):
     wrong = "0" * 64
     edit_catalogue(tmp_path, getattr(catalogue()["tiny"], old), wrong)
     with pytest.raises(ModelError, match=rf"{what}.* is not the expected file: its sha256 is \w+, not {wrong}"):
-        load_model("tiny")
+        find_model("tiny").load()
     assert not is_installed("tiny")
     assert leftovers() == []
 
@@ -243,9 +243,9 @@ def test_a_damaged_model_names_the_file_and_the_cure(damage, message, tiny):
     folder = pull("tiny")
     damage(folder)
     with pytest.raises(ModelError, match=rf"{message}; `arena models rm tiny` removes it, `arena models pull tiny`"):
-        load_model("tiny")
+        find_model("tiny").load()
     pull("tiny")
-    load_model("tiny")
+    find_model("tiny").load()
     assert leftovers() == []
 
 

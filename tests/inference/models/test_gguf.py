@@ -9,7 +9,7 @@ import torch
 from inference.checkpoint import read_json
 from inference.errors import ModelError
 from inference.gguf import GGUFModel
-from inference.loader import load_model
+from inference.loader import find_model
 from inference.models.config import FrequencyFactors, ModelConfig
 from inference.models.rotary import inverse_frequencies
 
@@ -35,7 +35,7 @@ def logits(model, paged_run):
 )
 def test_a_float32_file_gives_the_bits_of_the_folder_it_came_from(family, overrides, checkpoint, write_gguf, paged_run):
     folder = checkpoint(family, **SHAPE, **overrides)
-    ours, theirs = load_model(str(write_gguf(folder))), load_model(str(folder))
+    ours, theirs = find_model(str(write_gguf(folder))).load(), find_model(str(folder)).load()
     assert torch.equal(logits(ours, paged_run), logits(theirs, paged_run))
     assert ours.config.tie_embeddings == theirs.config.tie_embeddings
     assert ours.config.rms_norm_eps == theirs.config.rms_norm_eps
@@ -43,7 +43,7 @@ def test_a_float32_file_gives_the_bits_of_the_folder_it_came_from(family, overri
 
 def test_quantised_weights_are_near_the_original(checkpoint, write_gguf, paged_run):
     folder = checkpoint("llama", **SHAPE)
-    ours, theirs = load_model(str(write_gguf(folder, quantise=True))), load_model(str(folder))
+    ours, theirs = find_model(str(write_gguf(folder, quantise=True))).load(), find_model(str(folder)).load()
     difference = ours.transformer.weights.layers[0].qkv.weight - theirs.transformer.weights.layers[0].qkv.weight
     assert 0 < difference.abs().max() < 0.01
     similarity = torch.nn.functional.cosine_similarity(logits(ours, paged_run), logits(theirs, paged_run))
@@ -52,7 +52,7 @@ def test_quantised_weights_are_near_the_original(checkpoint, write_gguf, paged_r
 
 def test_the_tokenizer_is_that_of_the_folder(checkpoint, write_gguf):
     folder = checkpoint("llama", **SHAPE)
-    ours, theirs = load_model(str(write_gguf(folder))).tokenizer, load_model(str(folder)).tokenizer
+    ours, theirs = find_model(str(write_gguf(folder))).load().tokenizer, find_model(str(folder)).load().tokenizer
     text = "<|start|>user\n1. e4 e5 it's 체스<|end|>\n"
     assert ours.encode(text) == theirs.encode(text)
     assert (ours.eos_ids, ours.end_of_turn_id) == (theirs.eos_ids, theirs.end_of_turn_id) == ({2}, 2)
@@ -68,11 +68,11 @@ def test_frequency_factors_scale_the_rotary_positions(checkpoint, write_gguf, pa
         "original_max_position_embeddings": 32,
     }
     folder = checkpoint("llama", **SHAPE, rope_parameters=scaling)
-    expected = load_model(str(folder))
+    expected = find_model(str(folder)).load()
     plain = inverse_frequencies(ModelConfig.from_hf(read_json(folder / "config.json") | {"rope_parameters": None}))
     factors = (plain / inverse_frequencies(expected.config)).numpy()
     assert factors.max() == pytest.approx(4.0)
-    ours = load_model(str(write_gguf(folder, factors=factors)))
+    ours = find_model(str(write_gguf(folder, factors=factors))).load()
     assert isinstance(ours.config.rope_scaling, FrequencyFactors)
     torch.testing.assert_close(logits(ours, paged_run), logits(expected, paged_run), atol=1e-4, rtol=1e-4)
 
@@ -107,7 +107,7 @@ def test_linear_scaling_and_window_are_read(checkpoint, write_gguf):
 def test_what_is_not_supported_is_one_clear_sentence(fields, message, checkpoint, write_gguf):
     path = write_gguf(checkpoint("llama", **SHAPE), **fields)
     with pytest.raises(ModelError, match=message) as caught:
-        load_model(str(path))
+        find_model(str(path)).load()
     assert "\n" not in str(caught.value)
 
 
@@ -116,11 +116,11 @@ def test_a_truncated_file_is_a_model_error(keep, checkpoint, write_gguf):
     path = write_gguf(checkpoint("llama", **SHAPE))
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ModelError, match="is not a readable GGUF file"):
-        load_model(str(path))
+        find_model(str(path)).load()
 
 
 def test_a_file_of_another_kind_is_a_model_error(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(np.random.default_rng(0).bytes(1000))
     with pytest.raises(ModelError, match="is not a readable GGUF file"):
-        load_model(str(path))
+        find_model(str(path)).load()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from inference.int8_store import int8_weights, stored_at
-from inference.loader import load_model
+from inference.loader import find_model
 from inference.models.config import ModelConfig
 from inference.models.int8 import FbgemmLinear, Int8Linear, fbgemm_is_exact
 from inference.models.quantised import QuantisedMatrix
@@ -79,7 +79,7 @@ def test_an_8_bit_model_answers_nearly_as_the_model_it_was_made_from(checkpoint,
     folder = checkpoint(family)
     tokens = [[5, 17, 88, 200, 3, 45, 46, 47, 120, 7]]
     exact, rounded = (
-        paged_run(load_model(str(folder), weights=weights).transformer).step(tokens)[0]
+        paged_run(find_model(str(folder)).load(weights=weights).transformer).step(tokens)[0]
         for weights in ("float32", "int8")
     )
     assert not torch.equal(exact, rounded)
@@ -87,7 +87,7 @@ def test_an_8_bit_model_answers_nearly_as_the_model_it_was_made_from(checkpoint,
 
 
 def test_a_sequence_has_the_same_bits_alone_and_in_company_in_8_bits(checkpoint, paged_run):
-    model = load_model(str(checkpoint("llama")), weights="int8").transformer
+    model = find_model(str(checkpoint("llama"))).load(weights="int8").transformer
     mine = [5, 17, 88, 200, 3, 45, 46]
     strangers = [[index + 1] * (index + 2) for index in range(7)]
     alone = paged_run(model).step([mine])[0]

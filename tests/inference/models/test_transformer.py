@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from inference.catalogue import model_folder
-from inference.loader import load_model
+from inference.loader import find_model
 from inference.models.linear import make_linear
 from inference.types import Message
 from kernels.reference import ReferenceAttention
@@ -128,7 +128,7 @@ def test_the_real_model_has_the_logits_of_transformers(real_model, paged_run):
 def test_bfloat16_weights_stay_near_float32(checkpoint, paged_run):
     folder = checkpoint("llama")
     ids = tokens(16, 1)
-    narrow = load_model(str(folder), dtype=torch.bfloat16).transformer
+    narrow = find_model(str(folder)).load(dtype=torch.bfloat16).transformer
     assert narrow.weights.layers[0].down.weight.dtype == torch.bfloat16
     run = paged_run(narrow)
     logits = run.step([ids])[0]
