@@ -124,6 +124,11 @@ class Branch:
     def pages(self) -> list[int]:
         return [node.page for node in self.nodes]
 
+    @property
+    def alone(self) -> bool:
+        """Whether there are pages in it that no other branch holds."""
+        return bool(self.nodes) and self.nodes[-1].locks == 1
+
 
 def common_prefix(a: list[int], b: list[int]) -> int:
     """Length of the longest common prefix of two token lists."""

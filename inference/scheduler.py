@@ -10,6 +10,7 @@ by what came within as many tokens of work as it needs: nobody starves. What is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,15 +179,21 @@ class Scheduler:
     def _plan_running(self, plan: list[ScheduledRows], computing: Computing) -> int:
         """Decoding sequences first, so that a long prompt does not hold them up; each kind by age.
 
+        The rest of a prompt that would fill the step goes back into the line, if somebody there is to be done first.
+
         Returns the tokens that the step has room for. None while a running sequence waits for room or for pages:
         newcomers could overtake it for ever.
         """
         room = self.config.max_batch_tokens
         everyone = True
+        first = min((s.virtual_finish for s in self.waiting), default=math.inf)
         for sequence in sorted(self.running, key=lambda s: (s.pending > 1, s.arrival)):
             branch = sequence.branch
             if branch is None:  # preempted a moment ago for another
                 everyone = False
+                continue
+            if sequence.pending > room and first < sequence.virtual_finish and self.config.continuous_batching:
+                self._set_aside(sequence)
                 continue
             if self._shares_prefixes:
                 name = self._name(branch.nodes, sequence.tokens, branch.computed)
@@ -217,8 +224,8 @@ class Scheduler:
         while not self._extend(sequence, count):
             planned = {id(rows.sequence) for rows in plan}
             younger = [s for s in self.running if s.arrival > sequence.arrival and id(s) not in planned]
-            if younger:
-                self._preempt(max(younger, key=lambda s: s.arrival))
+            if younger:  # first those who hold a page alone: of the others it gives none
+                self._preempt(max(younger, key=lambda s: (s.branch is not None and s.branch.alone, s.arrival)))
                 continue
             if not plan:  # older ones come later in this step; holding on to these pages might starve them
                 assert len(self.running) > 1, "a sequence that fits the pool alone found no page"

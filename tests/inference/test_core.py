@@ -18,7 +18,7 @@ from inference.core import EngineCore, Limits, Request
 from inference.deciders import ChoiceDecider, GenerateDecider, ScoreDecider
 from inference.errors import EngineFailedError, RequestTimeoutError, RequestTooLargeError
 from inference.radix import ClearPage
-from inference.scheduler import MAX_OVERTAKEN, SchedulerConfig
+from inference.scheduler import MAX_OVERTAKEN, Scheduler, SchedulerConfig
 from inference.types import SamplingParams
 
 VOCAB = 12
@@ -698,14 +698,18 @@ def test_a_request_whose_prefix_is_cached_overtakes_a_cold_one_and_is_overtaken_
     assert steps < 60
 
 
-def test_a_short_prompt_waits_for_the_long_one_that_is_being_computed_and_for_no_other():
+def test_a_short_prompt_does_not_wait_for_the_rest_of_a_long_one():
     world = World(pages=2000, max_batch_tokens=64, context_length=1000)
     long = [world.submit([i, *[(i * 7 + j) % VOCAB for j in range(600)]], generation(i, 1)) for i in range(8)]
     world.step()
-    short = world.submit([9] * 5, generation(max_tokens=1))
-    while not short.done:
+    for number in range(3):
+        short = world.submit([9, number, *[9] * 5], generation(max_tokens=1))
         world.step()
-    assert sum(request.done for request in long) == 1
+        assert short.done
+    assert not any(request.done for request in long)
+    world.run()
+    assert all(request.usage().preemptions == 0 for request in long)
+    assert max(world.model.computed.values()) == 1
 
 
 def test_what_is_about_to_run_out_of_time_goes_first():
@@ -717,6 +721,29 @@ def test_what_is_about_to_run_out_of_time_goes_first():
         "urgent": world.submit([3] * 30, generation(max_tokens=2), limits=Limits(total_s=0.9)),
     }
     assert finishing_order(world, submitted)[0] == "urgent"
+
+
+def test_a_preemption_gives_pages_back(monkeypatch):
+    gained = []
+    preempt = Scheduler._preempt
+
+    def watched(scheduler, sequence):
+        before = scheduler.cache.available
+        preempt(scheduler, sequence)
+        gained.append(scheduler.cache.available - before)
+
+    monkeypatch.setattr(Scheduler, "_preempt", watched)
+    rng = random.Random(0)
+    for _ in range(8):
+        world = World(pages=12, max_batch_tokens=16, max_running=10)
+        for _ in range(40):  # many of them have all their pages in common with others
+            prompt = [1] * rng.choice([4, 8]) + [rng.randrange(3)] * rng.choice([0, 0, 4])
+            decider = generation(rng.randrange(3), rng.randrange(1, 30), temperature=1.0, ignore_eos=True)
+            world.submit(prompt, decider)
+            world.step()
+        world.run()
+    assert len(gained) > 50
+    assert min(gained) > 0
 
 
 def test_choices_are_never_preempted_however_short_of_pages_the_pool_is():
