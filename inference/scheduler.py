@@ -224,8 +224,10 @@ class Scheduler:
         while not self._extend(sequence, count):
             planned = {id(rows.sequence) for rows in plan}
             younger = [s for s in self.running if s.arrival > sequence.arrival and id(s) not in planned]
-            if younger:  # first those who hold a page alone: of the others it gives none
-                self._preempt(max(younger, key=lambda s: (s.branch is not None and s.branch.alone, s.arrival)))
+            # Who shares all its pages with others gives none back.
+            victims = [s for s in younger if s.branch is not None and s.branch.alone]
+            if victims:
+                self._preempt(max(victims, key=lambda s: s.arrival))
                 continue
             if not plan:  # older ones come later in this step; holding on to these pages might starve them
                 assert len(self.running) > 1, "a sequence that fits the pool alone found no page"
