@@ -21,7 +21,7 @@ from torch import Tensor
 from inference.catalogue import int8_folder
 from inference.errors import ModelError
 from inference.models.config import ModelConfig
-from inference.models.int8 import make_int8_linear
+from inference.models.int8 import Int8Linear
 from inference.models.linear import Linear
 from inference.models.quantised import QuantisedMatrix
 from inference.models.weights import LayerWeights, ModelWeights, ReadTensor, tensor_shapes
@@ -161,7 +161,7 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, T
         return QuantisedMatrix(weight, scale, tensors.pop(f"{name}.bias", None))
 
     def linear(name: str, block: int = 1) -> Linear:
-        return make_int8_linear(matrix(name), block)
+        return Int8Linear(matrix(name), block)
 
     head = matrix("head")
     return ModelWeights(
@@ -181,5 +181,5 @@ def _assemble(config: ModelConfig, tensors: dict[str, Tensor], rows: dict[str, T
         ),
         norm=None,
         output_embedding=QuantisedMatrix(rows["head.weight"], head.scale, head.bias),
-        head=make_int8_linear(head),
+        head=Int8Linear(head),
     )

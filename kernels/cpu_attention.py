@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from kernels.vector import BLOCK, COLUMNS, LOWEST, exponentials, make_panel
+from kernels.vector import BLOCK, COLUMNS, LOWEST, MOST_ROWS, exponentials, make_panel
 
 TILE = 8
 """Token rows of a task."""
@@ -27,8 +27,8 @@ TILE = 8
 _options = {"fastmath": {"contract", "nsz"}, "nogil": True, "cache": True}
 
 
-_score_six, _score_three, _score_one = (make_panel(rows, fresh=True) for rows in (6, 3, 1))
-_add_six, _add_three, _add_one = (make_panel(rows, fresh=False) for rows in (6, 3, 1))
+_score_most, _score_three, _score_one = (make_panel(rows, fresh=True) for rows in (MOST_ROWS, 3, 1))
+_add_most, _add_three, _add_one = (make_panel(rows, fresh=False) for rows in (MOST_ROWS, 3, 1))
 
 
 @njit(**_options)
@@ -37,9 +37,9 @@ def _scores(s: Any, queries: Any, first: int, last: int, keys: Any, at: int, str
     dim = queries.shape[1]
     for left in range(0, BLOCK, COLUMNS):
         r = first
-        while r + 6 <= last:
-            _score_six(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
-            r += 6
+        while r + MOST_ROWS <= last:
+            _score_most(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
+            r += MOST_ROWS
         while r + 3 <= last:
             _score_three(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
             r += 3
@@ -54,9 +54,9 @@ def _add_values(acc: Any, s: Any, first: int, last: int, values: Any, at: int) -
     width = acc.shape[1]
     for left in range(0, width, COLUMNS):
         r = first
-        while r + 6 <= last:
-            _add_six(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
-            r += 6
+        while r + MOST_ROWS <= last:
+            _add_most(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
+            r += MOST_ROWS
         while r + 3 <= last:
             _add_three(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
             r += 3

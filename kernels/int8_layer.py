@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from kernels.int8 import PANEL, ROWS, product, quantise_row
+from kernels.int8 import PANEL, ROWS, WHOLE, padded, product, quantise_row
 from kernels.vector import WIDTH, gate
 
 BLOCK = 32
@@ -60,17 +60,17 @@ def _end(
 ) -> None:  # fmt: skip
     """From what attention mixed, [rows, heads * head_dim], to the end of the layer: added to the stream x."""
     rows, hidden = x.shape
-    width = mixed.shape[1] + mixed.shape[1] % 2
+    width = padded(mixed.shape[1])
     for row in range(rows):
         factors[row] = quantise_row(mixed[row], whole[row * width : (row + 1) * width], 1)
     product(whole, factors, rows, weights[0], channels[0], y, threads)
-    width = hidden + hidden % 2
+    width = padded(hidden)
     for row in range(rows):
         for place in range(hidden):
             x[row, place] += y[row, place]
         factors[row] = quantise_row(x[row], whole[row * width : (row + 1) * width], 1) * _inverse_rms(x[row], eps)
     product(whole, factors, rows, weights[1], channels[1], y, threads)
-    width = size + size % 2
+    width = padded(size)
     for row in range(rows):
         at = row * y.shape[1]
         for place in range(0, size, WIDTH):  # what is written behind the end is not looked at
@@ -89,7 +89,7 @@ def _begin(
 ) -> None:  # fmt: skip
     """From the stream x [rows, hidden] to the Q, K and V of the next attention."""
     rows, hidden = x.shape
-    width = hidden + hidden % 2
+    width = padded(hidden)
     for row in range(rows):
         factors[row] = quantise_row(x[row], whole[row * width : (row + 1) * width], 1) * _inverse_rms(x[row], eps)
     product(whole, factors, rows, weights[3], channels[3], y, threads)
@@ -158,7 +158,7 @@ def make_workspace(widest_in: int, widest_out: int, threads: int) -> tuple[Any, 
     """Memory for what `between` makes on the way, for matrices of at most so many channels: quantised rows, their
     factors, the results of a product, and the inner activations of a row."""
     return (
-        np.zeros((threads, BLOCK * (widest_in + widest_in % 2)), np.int16),
+        np.zeros((threads, BLOCK * padded(widest_in)), WHOLE),
         np.zeros((threads, BLOCK), np.float32),
         np.zeros((threads, BLOCK, widest_out + PANEL), np.float32),
         np.zeros((threads, widest_in + WIDTH), np.float32),

@@ -11,10 +11,22 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-WIDTH = 8
-"""Elements of a vector: a register of AVX2; two of a processor with narrower ones."""
+
+def target_features(context: Any = None) -> frozenset[str]:
+    """What the processor has that code is made for, in LLVM's words: the one at hand, unless numba is told otherwise
+    (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES)."""
+    _, _, features = (context or cpu_target.target_context).codegen().magic_tuple()
+    return frozenset(feature.removeprefix("+") for feature in features.split(",") if feature.startswith("+"))
+
+
+IS_WIDE = {"avx512f", "avx512bw", "avx512vl", "avx512vnni"} <= target_features()
+"""Whether there are the 32 registers of AVX-512, and its instruction for products of bytes."""
+
+WIDTH = 16 if IS_WIDE else 8
+"""Elements of a vector: a register of AVX-512 or AVX2; two of a processor with narrower ones."""
 
 COLUMNS = 2 * WIDTH
 """Columns that a panel works on at once."""
@@ -25,8 +37,11 @@ BLOCK = 64
 LOWEST = -1e30
 """A score below all others, and finite, so that differences are."""
 
-_FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
-_INTS = ir.VectorType(ir.IntType(32), WIDTH)
+MOST_ROWS = 12 if IS_WIDE else 6
+"""Rows of a panel that fill the registers: two vectors of sums for each, a row of B and an element of A."""
+
+FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
+INTS = ir.VectorType(ir.IntType(32), WIDTH)
 _BOUNDARY = 4  # bytes
 
 
@@ -34,8 +49,7 @@ def make_panel(rows: int, *, fresh: bool) -> Any:
     """A function `panel(c, c_at, c_stride, a, a_at, a_stride, b, b_at, b_stride, depth)` of a few rows of C += A B:
 
     C[r, n] += sum over k of A[r, k] B[k, n], for r < `rows`, n < COLUMNS, k < `depth`, in ascending k; with `fresh`
-    it starts from zeros. A matrix begins at `at`, and its rows are `stride` elements apart. Six rows fill the sixteen
-    registers of AVX2: sums, a row of B and one element of A.
+    it starts from zeros. A matrix begins at `at`, and its rows are `stride` elements apart.
 
     Rows differ in their A alone, and each element of C has an accumulator of its own: the bits of a row are the same
     whatever rows come with it.
@@ -51,19 +65,19 @@ def make_panel(rows: int, *, fresh: bool) -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             def rows_of(which: int) -> list[Any]:
-                first, stride = _place(context, builder, signature, args, which), args[which + 2]
+                first, stride = pointer_to(context, builder, signature, args, which), args[which + 2]
                 return [builder.gep(first, [builder.mul(stride, stride.type(row))]) for row in range(rows)]
 
             of_c, of_a = rows_of(0), rows_of(3)
-            first_of_b = _place(context, builder, signature, args, 6)
-            places = [place for row in of_c for place in _vectors_at(builder, row, 2)]
-            start = [ir.Constant(_FLOATS, None) if fresh else builder.load(place, align=_BOUNDARY) for place in places]
+            first_of_b = pointer_to(context, builder, signature, args, 6)
+            places = [place for row in of_c for place in vectors_at(builder, row, 2)]
+            start = [ir.Constant(FLOATS, None) if fresh else builder.load(place, align=_BOUNDARY) for place in places]
             sums = [cgutils.alloca_once_value(builder, value) for value in start]  # which become registers
             with cgutils.for_range(builder, args[9]) as loop:
                 line = builder.gep(first_of_b, [builder.mul(loop.index, args[8])])
-                halves = [builder.load(place, align=_BOUNDARY) for place in _vectors_at(builder, line, 2)]
+                halves = [builder.load(place, align=_BOUNDARY) for place in vectors_at(builder, line, 2)]
                 for row, begin in enumerate(of_a):
-                    factor = _everywhere(builder, builder.load(builder.gep(begin, [loop.index])))
+                    factor = everywhere(builder, builder.load(builder.gep(begin, [loop.index])))
                     for half, values in enumerate(halves):
                         total = sums[2 * row + half]
                         builder.store(_multiply_add(context, builder, factor, values, builder.load(total)), total)
@@ -85,20 +99,20 @@ def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, 
         def larger(x: Any, y: Any) -> Any:
             return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
-        places = _vectors_at(builder, _place(context, builder, signature, args, 0), BLOCK // WIDTH)
-        count = _everywhere(builder, builder.trunc(args[2], ir.IntType(32)))
+        places = vectors_at(builder, pointer_to(context, builder, signature, args, 0), BLOCK // WIDTH)
+        count = everywhere(builder, builder.trunc(args[2], ir.IntType(32)))
         is_seen = [
-            builder.icmp_signed("<", ir.Constant(_INTS, list(range(first, first + WIDTH))), count)
+            builder.icmp_signed("<", ir.Constant(INTS, list(range(first, first + WIDTH))), count)
             for first in range(0, BLOCK, WIDTH)
         ]
         scores = [
             builder.select(seen, builder.load(place, align=_BOUNDARY), _constant(LOWEST))
             for seen, place in zip(is_seen, places, strict=True)
         ]
-        of_row = _place(context, builder, signature, args, 3)
+        of_row = pointer_to(context, builder, signature, args, 3)
         most = larger(_reduce(builder, scores, larger), builder.load(of_row))
         builder.store(most, of_row)
-        shift = _everywhere(builder, most)
+        shift = everywhere(builder, most)
 
         values = [
             builder.select(seen, _exp(context, builder, builder.fsub(score, shift)), _constant(0.0))
@@ -116,7 +130,9 @@ def gate(typing_context: Any, out: Any, out_at: Any, x: Any, x_at: Any, y: Any, 
     """`gate(out, out_at, x, x_at, y, y_at)`: WIDTH elements of out = silu(x) * y, with silu(x) = x / (1 + exp(-x))."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        to, of_x, of_y = (_vectors_at(builder, _place(context, builder, signature, args, at), 1)[0] for at in (0, 2, 4))
+        to, of_x, of_y = (
+            vectors_at(builder, pointer_to(context, builder, signature, args, at), 1)[0] for at in (0, 2, 4)
+        )
         x, y = (builder.load(place, align=_BOUNDARY) for place in (of_x, of_y))
         negative = builder.fcmp_ordered("<", x, _constant(0.0))
         small = _exp(context, builder, builder.select(negative, x, builder.fneg(x)))  # of -|x|, which cannot overflow
@@ -142,32 +158,32 @@ def _exp(context: Any, builder: Any, x: Any) -> Any:
     for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
         z = _multiply_add(context, builder, z, y, _constant(coefficient))
     z = builder.fadd(_multiply_add(context, builder, builder.fmul(z, y), y, y), _constant(1.0))
-    exponent = builder.shl(builder.bitcast(rounded, _INTS), ir.Constant(_INTS, [23] * WIDTH))
-    power = builder.add(exponent, ir.Constant(_INTS, [127 << 23] * WIDTH))
-    return builder.fmul(z, builder.bitcast(power, _FLOATS))
+    exponent = builder.shl(builder.bitcast(rounded, INTS), ir.Constant(INTS, [23] * WIDTH))
+    power = builder.add(exponent, ir.Constant(INTS, [127 << 23] * WIDTH))
+    return builder.fmul(z, builder.bitcast(power, FLOATS))
 
 
 def _constant(value: float) -> Any:
-    return ir.Constant(_FLOATS, [value] * WIDTH)
+    return ir.Constant(FLOATS, [value] * WIDTH)
 
 
-def _place(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
-    """Pointer to element args[which + 1] of the array args[which]."""
+def pointer_to(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
+    """To element args[which + 1] of the array args[which]."""
     array = context.make_array(signature.args[which])(context, builder, args[which])
     return builder.gep(array.data, [args[which + 1]])
 
 
-def _vectors_at(builder: Any, pointer: Any, count: int) -> list[Any]:
+def vectors_at(builder: Any, pointer: Any, count: int, kind: Any = FLOATS) -> list[Any]:
     """Pointers to `count` vectors, one after the other."""
-    first = builder.bitcast(pointer, _FLOATS.as_pointer())
+    first = builder.bitcast(pointer, kind.as_pointer())
     return [builder.gep(first, [ir.IntType(64)(at)]) for at in range(count)]
 
 
-def _everywhere(builder: Any, value: Any) -> Any:
+def everywhere(builder: Any, value: Any) -> Any:
     """A vector of one value."""
     kind = ir.VectorType(value.type, WIDTH)
     single = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
-    return builder.shuffle_vector(single, single, ir.Constant(_INTS, None))
+    return builder.shuffle_vector(single, single, ir.Constant(INTS, None))
 
 
 def _reduce(builder: Any, vectors: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -193,6 +209,6 @@ def _multiply_add(context: Any, builder: Any, x: Any, y: Any, z: Any) -> Any:
     """x * y + z, rounded once where the processor can, which it then does everywhere."""
     triple, _, features = context.codegen().magic_tuple()
     if "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64")):
-        kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+        kind = ir.FunctionType(FLOATS, [FLOATS] * 3)
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f32"), [x, y, z])
     return builder.fadd(builder.fmul(x, y), z)

@@ -10,7 +10,7 @@ import torch
 
 from inference.formats import WeightFormat
 from inference.models.config import ModelConfig
-from inference.models.int8 import make_int8_linear
+from inference.models.int8 import Int8Linear
 from inference.models.linear import Linear, make_linear
 from inference.quantize import quantise
 from kernels.attention import KVCache, SequenceRows
@@ -52,7 +52,7 @@ def measure_ceilings(config: ModelConfig) -> Ceilings:
     operations = 2 * ROWS * hidden * wide
     return Ceilings(
         float32_gflops=operations / _best_s(_product(make_linear(weight), hidden)) / 1e9,
-        int8_gops=operations / _best_s(_product(make_int8_linear(quantise(weight.double())), hidden)) / 1e9,
+        int8_gops=operations / _best_s(_product(Int8Linear(quantise(weight.double())), hidden)) / 1e9,
         attention_gflops=ROWS * CONTEXT * _attention_flops(config) / _best_s(_attention(config)) / 1e9,
         memory_gbytes=2 * COPIED_BYTES / _best_s(_copy()) / 1e9,
     )

@@ -6,7 +6,7 @@ import torch
 from inference.int8_store import int8_weights, stored_at
 from inference.loader import find_model
 from inference.models.config import ModelConfig
-from inference.models.int8 import FbgemmLinear, Int8Linear, fbgemm_is_exact
+from inference.models.int8 import Int8Linear
 from inference.models.quantised import QuantisedMatrix
 from inference.models.weights import tensor_shapes
 from inference.quantize import quantise
@@ -147,18 +147,3 @@ def test_our_kernel_computes_what_plain_integers_do(block):
     want = turned @ linear.weight.double().T + torch.arange(40.0)
     assert (linear(x) - want).abs().max() < 0.02 * (want - torch.arange(40.0)).abs().max()
     assert torch.equal(linear.weight, weight * torch.tensor(0.01))
-
-
-@pytest.mark.skipif(not fbgemm_is_exact(), reason="fbgemm rounds sums on a processor without VNNI")
-@pytest.mark.parametrize(("out", "inner", "block"), [(960, 576, 1), (576, 1536, 512)])
-def test_fbgemm_has_the_bits_of_our_kernel(out, inner, block):
-    weight = torch.randint(-127, 128, (out, inner), generator=torch.Generator().manual_seed(0)).to(torch.int8)
-    exact = QuantisedMatrix(weight, torch.rand(out) * 0.01, torch.rand(out))
-    x = matrix(300, inner) * 3
-    assert torch.equal(FbgemmLinear(exact, block)(x), Int8Linear(exact, block)(x))
-
-
-def test_fbgemm_is_used_only_where_it_sums_exactly():
-    worst = QuantisedMatrix(torch.full((16, 64), 127, dtype=torch.int8), torch.ones(16))
-    sums = FbgemmLinear(worst)(torch.full((4, 64), 127.0))
-    assert bool((sums == 64 * 127 * 127).all()) == fbgemm_is_exact()
