@@ -97,6 +97,11 @@ class KVCache:
 
     def write(self, layer: int, slots: Tensor, k: Tensor, v: Tensor) -> None:
         """Store k and v, both [rows, kv_heads, head_dim], at `slots` (int64 [rows]: page * page_size + offset)."""
+        if self._k.device.type == "cpu" and self._k.dtype == k.dtype == torch.float32:
+            from kernels.cpu_attention import store
+
+            store(*(tensor.numpy() for tensor in (k, v, slots, self.k[layer], self.v[layer])))
+            return
         page, offset = slots // self.page_size, slots % self.page_size
         k_scale, v_scale = self.k_scale[layer], self.v_scale[layer]
         if k_scale is not None and v_scale is not None:

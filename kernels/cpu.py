@@ -42,6 +42,7 @@ class CpuAttention(Attention):
         """Compile the loops for a KV cache of `dtype`, or load what an earlier run compiled, rather than in the first
         step."""
         pages, q = KVCache(1, 2, 1, 8, 8, dtype=dtype), torch.zeros(1, 1, 8)
+        pages.write(0, torch.tensor([8]), q, q)
         attention = CpuAttention()
         attention.attend(q, q, q, pages, 0, attention.plan([SequenceRows(0, 1, 0, [1])], 1, 8))
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from kernels.vector import BLOCK, COLUMNS, LOWEST, MOST_ROWS, exponentials, make_panel
+from kernels.vector import BLOCK, COLUMNS, LOWEST, exponentials, make_panel
 
 TILE = 8
 """Token rows of a task."""
@@ -27,24 +27,24 @@ TILE = 8
 _options = {"fastmath": {"contract", "nsz"}, "nogil": True, "cache": True}
 
 
-_score_most, _score_three, _score_one = (make_panel(rows, fresh=True) for rows in (MOST_ROWS, 3, 1))
-_add_most, _add_three, _add_one = (make_panel(rows, fresh=False) for rows in (MOST_ROWS, 3, 1))
+_score_six, _score_three, _score_one = (make_panel(rows, apart=1, fresh=True) for rows in (6, 3, 1))
+_add_six, _add_three, _add_one = (make_panel(rows, apart=BLOCK, fresh=False) for rows in (6, 3, 1))
 
 
 @njit(**_options)
 def _scores(s: Any, queries: Any, first: int, last: int, keys: Any, at: int, stride: int) -> None:
-    """s[r] = queries[r] keys, for the rows first <= r < last; keys [head_dim, BLOCK], from a flat index on."""
-    dim = queries.shape[1]
+    """s[r] = queries[:, r] keys, for the rows first <= r < last; keys [head_dim, BLOCK], from a flat index on."""
+    dim, size = queries.shape
     for left in range(0, BLOCK, COLUMNS):
         r = first
-        while r + MOST_ROWS <= last:
-            _score_most(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
-            r += MOST_ROWS
+        while r + 6 <= last:
+            _score_six(s, r * BLOCK + left, BLOCK, queries, r, size, keys, at + left, stride, dim)
+            r += 6
         while r + 3 <= last:
-            _score_three(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
+            _score_three(s, r * BLOCK + left, BLOCK, queries, r, size, keys, at + left, stride, dim)
             r += 3
         while r < last:
-            _score_one(s, r * BLOCK + left, BLOCK, queries, r * dim, dim, keys, at + left, stride, dim)
+            _score_one(s, r * BLOCK + left, BLOCK, queries, r, size, keys, at + left, stride, dim)
             r += 1
 
 
@@ -54,14 +54,14 @@ def _add_values(acc: Any, s: Any, first: int, last: int, values: Any, at: int) -
     width = acc.shape[1]
     for left in range(0, width, COLUMNS):
         r = first
-        while r + MOST_ROWS <= last:
-            _add_most(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
-            r += MOST_ROWS
+        while r + 6 <= last:
+            _add_six(acc, r * width + left, width, s, r * BLOCK, 1, values, at + left, width, BLOCK)
+            r += 6
         while r + 3 <= last:
-            _add_three(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
+            _add_three(acc, r * width + left, width, s, r * BLOCK, 1, values, at + left, width, BLOCK)
             r += 3
         while r < last:
-            _add_one(acc, r * width + left, width, s, r * BLOCK, BLOCK, values, at + left, width, BLOCK)
+            _add_one(acc, r * width + left, width, s, r * BLOCK, 1, values, at + left, width, BLOCK)
             r += 1
 
 
@@ -158,7 +158,7 @@ def _tile(
     group = q.shape[1] // kv_heads
     count = rows.size
     size = count * group
-    queries = np.empty((size, dim), np.float32)
+    queries = np.empty((dim, size), np.float32)
     acc = np.zeros((size, width), np.float32)
     s = np.empty((size, BLOCK), np.float32)
     highest = np.full(size, np.float32(LOWEST), np.float32)
@@ -183,7 +183,7 @@ def _tile(
         for j in range(group):
             limits[i * group + j] = limit
             for d in range(dim):
-                queries[i * group + j, d] = q[rows[i], kv_head * group + j, d] * scale
+                queries[d, i * group + j] = q[rows[i], kv_head * group + j, d] * scale
     for at in range(longest):
         begin = 0
         while begin < count:
@@ -250,6 +250,18 @@ def _tile(
             share = np.float32(1.0) / total[r] if sequence_of[rows[i]] >= 0 else np.float32(0.0)
             for d in range(dim):
                 out[rows[i], kv_head * group + j, d] = acc[r, d] * share
+
+
+@njit(**_options)
+def store(k: Any, v: Any, slots: Any, all_k: Any, all_v: Any) -> None:
+    """`KVCache.write` for one layer in float32: some ten times as fast as by torch's indexing."""
+    page_size = all_v.shape[2]
+    for row in range(slots.size):
+        page, offset = slots[row] // page_size, slots[row] % page_size
+        for head in range(k.shape[1]):
+            for d in range(k.shape[2]):
+                all_k[page, head, d, offset] = k[row, head, d]
+                all_v[page, head, offset, d] = v[row, head, d]
 
 
 @njit(parallel=True, **_options)

@@ -28,7 +28,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kernels.vector import FLOATS, INTS, IS_WIDE, WIDTH, everywhere, pointer_to, target_features, vectors_at
+from kernels.vector import (
+    FLOATS,
+    INTS,
+    IS_WIDE,
+    WIDTH,
+    everywhere,
+    hadamard,
+    pointer_to,
+    sums_and_differences,
+    target_features,
+    vectors_at,
+)
 
 PANEL = 2 * WIDTH
 """Output channels whose weights lie together: two vectors of sums."""
@@ -190,22 +201,18 @@ def unpack(packed: NDArray[np.int8], out: int, inner: int) -> NDArray[np.int8]:
 def _hadamard(x: Any, block: int) -> None:
     """The Walsh-Hadamard transform of each `block` of x, a power of two, in place, not normalised."""
     half = 1
-    if block >= 8:  # loops of 1, 2 and 4 turns are slow: these three stages at once
-        half = 8
-        for i in range(0, x.size, 8):
-            a0, a1, a2, a3 = x[i] + x[i + 1], x[i] - x[i + 1], x[i + 2] + x[i + 3], x[i + 2] - x[i + 3]
-            a4, a5, a6, a7 = x[i + 4] + x[i + 5], x[i + 4] - x[i + 5], x[i + 6] + x[i + 7], x[i + 6] - x[i + 7]
-            b0, b1, b2, b3 = a0 + a2, a1 + a3, a0 - a2, a1 - a3
-            b4, b5, b6, b7 = a4 + a6, a5 + a7, a4 - a6, a5 - a7
-            x[i], x[i + 1], x[i + 2], x[i + 3] = b0 + b4, b1 + b5, b2 + b6, b3 + b7
-            x[i + 4], x[i + 5], x[i + 6], x[i + 7] = b0 - b4, b1 - b5, b2 - b6, b3 - b7
+    if block >= WIDTH:
+        for place in range(0, x.size, WIDTH):
+            hadamard(x, place)
+        half = WIDTH
     while half < block:
         for start in range(0, x.size, 2 * half):
-            low, high = x[start : start + half], x[start + half : start + 2 * half]
-            for place in range(half):
-                a, b = low[place], high[place]
-                low[place] = a + b
-                high[place] = a - b
+            if half >= WIDTH:
+                for place in range(start, start + half, WIDTH):
+                    sums_and_differences(x, place, x, place + half)
+            else:
+                for place in range(start, start + half):
+                    x[place], x[place + half] = x[place] + x[place + half], x[place] - x[place + half]
         half *= 2
 
 

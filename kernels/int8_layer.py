@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit, prange
 
 from kernels.int8 import PANEL, ROWS, WHOLE, padded, product, quantise_row
-from kernels.vector import WIDTH, gate
+from kernels.vector import WIDTH, gate, turn
 
 BLOCK = 32
 """Rows that go through a layer together: enough that weights are seldom read again, few enough for the second cache."""
@@ -40,17 +40,25 @@ def _inverse_rms(x: Any, eps: Any) -> Any:
 
 
 @njit(**_OPTIONS)
-def _head(x: Any, gain: Any, eps: Any, cos: Any, sin: Any, out: Any) -> None:
-    """One head of Q or K, x [head_dim], normalised if there is a gain, turned to its position: to `out`."""
-    half = x.size // 2
+def _head(y: Any, row: int, at: int, gain: Any, eps: Any, cos: Any, sin: Any, out: Any, head: int) -> None:
+    """One head of Q or K, y[row] from `at` on, normalised if there is a gain, turned to its position: to `out`."""
+    dim = out.shape[2]
+    half = dim // 2
     if gain.size:
+        x = y[row, at : at + dim]
         factor = _inverse_rms(x, eps)
-        for d in range(x.size):
+        for d in range(dim):
             x[d] = x[d] * factor * gain[d]
-    for d in range(half):
-        out[d] = x[d] * cos[d] + x[half + d] * sin[d]
-    for d in range(half, x.size):
-        out[d] = x[d] * cos[d] + x[d - half] * sin[d]
+    if half % WIDTH == 0:
+        first, angle, to = row * y.shape[1] + at, row * dim, (row * out.shape[1] + head) * dim
+        for low in range(0, half, WIDTH):
+            high = half + low
+            turn(out, to + low, y, first + low, y, first + high, cos, angle + low, sin, angle + low)
+            turn(out, to + high, y, first + high, y, first + low, cos, angle + high, sin, angle + high)
+    else:
+        for d in range(dim):
+            other = d + half if d < half else d - half
+            out[row, head, d] = y[row, at + d] * cos[row, d] + y[row, at + other] * sin[row, d]
 
 
 @njit(**_OPTIONS)
@@ -97,10 +105,10 @@ def _begin(
     for row in range(rows):
         at = 0
         for head in range(q.shape[1]):
-            _head(y[row, at : at + dim], gains[0], eps, cos[row], sin[row], q[row, head])
+            _head(y, row, at, gains[0], eps, cos, sin, q, head)
             at += dim
         for head in range(k.shape[1]):
-            _head(y[row, at : at + dim], gains[1], eps, cos[row], sin[row], k[row, head])
+            _head(y, row, at, gains[1], eps, cos, sin, k, head)
             at += dim
         for head in range(v.shape[1]):
             for d in range(dim):

@@ -28,7 +28,10 @@ IS_WIDE = {"avx512f", "avx512bw", "avx512vl", "avx512vnni"} <= target_features()
 WIDTH = 16 if IS_WIDE else 8
 """Elements of a vector: a register of AVX-512 or AVX2; two of a processor with narrower ones."""
 
-COLUMNS = 2 * WIDTH
+VECTORS = 4 if IS_WIDE else 2
+"""Vectors in a row of a panel: with six rows, their sums, a row of B and an element of A fill the registers."""
+
+COLUMNS = VECTORS * WIDTH
 """Columns that a panel works on at once."""
 
 BLOCK = 64
@@ -37,19 +40,17 @@ BLOCK = 64
 LOWEST = -1e30
 """A score below all others, and finite, so that differences are."""
 
-MOST_ROWS = 12 if IS_WIDE else 6
-"""Rows of a panel that fill the registers: two vectors of sums for each, a row of B and an element of A."""
-
 FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 INTS = ir.VectorType(ir.IntType(32), WIDTH)
 _BOUNDARY = 4  # bytes
 
 
-def make_panel(rows: int, *, fresh: bool) -> Any:
+def make_panel(rows: int, *, apart: int, fresh: bool) -> Any:
     """A function `panel(c, c_at, c_stride, a, a_at, a_stride, b, b_at, b_stride, depth)` of a few rows of C += A B:
 
     C[r, n] += sum over k of A[r, k] B[k, n], for r < `rows`, n < COLUMNS, k < `depth`, in ascending k; with `fresh`
-    it starts from zeros. A matrix begins at `at`, and its rows are `stride` elements apart.
+    it starts from zeros. A matrix begins at `at`. The rows of B and C are `stride` elements apart; those of A lie
+    `apart`, which the compiler must know to keep one pointer for all of them, and its columns are a `stride` apart.
 
     Rows differ in their A alone, and each element of C has an accumulator of its own: the bits of a row are the same
     whatever rows come with it.
@@ -64,22 +65,18 @@ def make_panel(rows: int, *, fresh: bool) -> Any:
         depth: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def rows_of(which: int) -> list[Any]:
-                first, stride = pointer_to(context, builder, signature, args, which), args[which + 2]
-                return [builder.gep(first, [builder.mul(stride, stride.type(row))]) for row in range(rows)]
-
-            of_c, of_a = rows_of(0), rows_of(3)
-            first_of_b = pointer_to(context, builder, signature, args, 6)
-            places = [place for row in of_c for place in vectors_at(builder, row, 2)]
+            first_of_c, first_of_a, first_of_b = (pointer_to(context, builder, signature, args, at) for at in (0, 3, 6))
+            of_c = [builder.gep(first_of_c, [builder.mul(args[2], args[2].type(row))]) for row in range(rows)]
+            places = [place for row in of_c for place in vectors_at(builder, row, VECTORS)]
             start = [ir.Constant(FLOATS, None) if fresh else builder.load(place, align=_BOUNDARY) for place in places]
             sums = [cgutils.alloca_once_value(builder, value) for value in start]  # which become registers
             with cgutils.for_range(builder, args[9]) as loop:
                 line = builder.gep(first_of_b, [builder.mul(loop.index, args[8])])
-                halves = [builder.load(place, align=_BOUNDARY) for place in vectors_at(builder, line, 2)]
-                for row, begin in enumerate(of_a):
-                    factor = everywhere(builder, builder.load(builder.gep(begin, [loop.index])))
-                    for half, values in enumerate(halves):
-                        total = sums[2 * row + half]
+                parts = [builder.load(place, align=_BOUNDARY) for place in vectors_at(builder, line, VECTORS)]
+                column = builder.gep(first_of_a, [builder.mul(loop.index, args[5])])
+                for row in range(rows):
+                    factor = everywhere(builder, builder.load(builder.gep(column, [loop.index.type(row * apart)])))
+                    for total, values in zip(sums[row * VECTORS :], parts, strict=False):
                         builder.store(_multiply_add(context, builder, factor, values, builder.load(total)), total)
             for place, total in zip(places, sums, strict=True):
                 builder.store(builder.load(total), place, align=_BOUNDARY)
@@ -88,6 +85,62 @@ def make_panel(rows: int, *, fresh: bool) -> Any:
         return types.void(c, *[types.intp] * 2, a, *[types.intp] * 2, b, *[types.intp] * 2, types.intp), generate
 
     return panel
+
+
+@intrinsic
+def turn(
+    typing_context: Any,
+    out: Any, out_at: Any,
+    x: Any, x_at: Any,
+    y: Any, y_at: Any,
+    cos: Any, cos_at: Any,
+    sin: Any, sin_at: Any,
+) -> Any:  # fmt: skip
+    """`turn(out, out_at, x, x_at, y, y_at, cos, cos_at, sin, sin_at)`: WIDTH elements of out = x cos + y sin."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        to, *of = (
+            vectors_at(builder, pointer_to(context, builder, signature, args, at), 1)[0] for at in range(0, 10, 2)
+        )
+        x, y, cos, sin = (builder.load(place, align=_BOUNDARY) for place in of)
+        builder.store(builder.fadd(builder.fmul(x, cos), builder.fmul(y, sin)), to, align=_BOUNDARY)
+        return context.get_dummy_value()
+
+    index = types.intp
+    return types.void(out, index, x, index, y, index, cos, index, sin, index), generate
+
+
+@intrinsic
+def sums_and_differences(typing_context: Any, x: Any, low_at: Any, high: Any, high_at: Any) -> Any:
+    """`sums_and_differences(x, low_at, x, high_at)`: WIDTH times, low, high = low + high, low - high."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        places = [vectors_at(builder, pointer_to(context, builder, signature, args, at), 1)[0] for at in (0, 2)]
+        low, high = (builder.load(place, align=_BOUNDARY) for place in places)
+        builder.store(builder.fadd(low, high), places[0], align=_BOUNDARY)
+        builder.store(builder.fsub(low, high), places[1], align=_BOUNDARY)
+        return context.get_dummy_value()
+
+    return types.void(x, types.intp, high, types.intp), generate
+
+
+@intrinsic
+def hadamard(typing_context: Any, x: Any, at: Any) -> Any:
+    """`hadamard(x, at)`: the Walsh-Hadamard transform of WIDTH elements, in place, not normalised."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (place,) = vectors_at(builder, pointer_to(context, builder, signature, args, 0), 1)
+        vector, half = builder.load(place, align=_BOUNDARY), 1
+        while half < WIDTH:
+            others = ir.Constant(INTS, [lane ^ half for lane in range(WIDTH)])
+            signs = ir.Constant(FLOATS, [-1.0 if lane & half else 1.0 for lane in range(WIDTH)])
+            other = builder.shuffle_vector(vector, vector, others)
+            vector = builder.fadd(other, builder.fmul(vector, signs))
+            half *= 2
+        builder.store(vector, place, align=_BOUNDARY)
+        return context.get_dummy_value()
+
+    return types.void(x, types.intp), generate
 
 
 @intrinsic
