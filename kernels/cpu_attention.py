@@ -20,8 +20,8 @@ from numba import njit, prange
 
 from kernels.vector import BLOCK, COLUMNS, LOWEST, exponentials, make_panel
 
-TILE = 8
-"""Token rows of a task."""
+TILE = 16
+"""Token rows of a task, or half as many where that leaves a thread without one."""
 
 # A product and a sum may become one rounding, everywhere alike; nothing is reassociated.
 _options = {"fastmath": {"contract", "nsz"}, "nogil": True, "cache": True}
@@ -294,12 +294,13 @@ def attend(
     filled up with -1. With `shared` False, rows of different sequences never read a page together. `out` must not
     overlap `q`.
     """
-    tiles = -(-order.size // TILE)
+    size = TILE if order.size >= TILE * threads else TILE // 2
+    tiles = -(-order.size // size)
     for thread in prange(threads):
         # All tiles of a KV head one after the other: its pages are still in the second cache.
         for task in range(thread, tiles * k.shape[1], threads):
-            first = task % tiles * TILE
-            rows = order[first : first + TILE]
+            first = task % tiles * size
+            rows = order[first : first + size]
             kv_head = np.int64(task // tiles)  # numbers of parallel loops are unsigned
             _tile(
                 q, fresh_k, fresh_v, k, v, k_scale, v_scale, flat_k, flat_v, pages, sequence_of, positions, rows,
