@@ -37,7 +37,7 @@ PROMPT_SHAPES: tuple[PromptShape, ...] = get_args(PromptShape)
 ANSWER_SHAPES: tuple[AnswerShape, ...] = get_args(AnswerShape)
 MOVE_SOURCES: tuple[MoveSource, ...] = get_args(MoveSource)
 FREE_TOKENS = 5
-RETRIES = 200  # random games that end early before a load is refused
+RETRIES = 20  # random games that end early before a load is refused
 
 
 @dataclass(frozen=True, slots=True)
