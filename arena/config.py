@@ -15,7 +15,7 @@ from agents.llm_settings import DEFAULT_PROMPT, Legality
 from agents.spec import spec_text
 from arena.clocks import Charge, TimeControl
 from arena.errors import UsageError
-from inference.formats import KV_MEMORY_MB, KVFormat, WeightChoice
+from inference.formats import KV_MEMORY_MB, KVChoice, WeightChoice
 
 MAX_AGENTS = 10_000
 MAX_GAMES = 100_000
@@ -47,7 +47,7 @@ class EngineSettings(BaseModel):
 
     model: str = Field(default="smollm2-135m", min_length=1)
     weights: WeightChoice = "auto"
-    kv: KVFormat = "float32"
+    kv: KVChoice = "auto"
     threads: int | None = Field(default=None, ge=1, le=MAX_THREADS)
     page_size: int = Field(default=64, ge=1)
     kv_memory_mb: int = Field(default=KV_MEMORY_MB, ge=1)

@@ -88,7 +88,7 @@ class Engines:
             return
         from inference.catalogue import catalogue, is_installed
         from inference.errors import ModelError
-        from inference.formats import resolve
+        from inference.formats import resolve, resolve_kv
         from inference.pull import pull
 
         tell = progress or logger.info
@@ -99,7 +99,9 @@ class Engines:
             if len(self._engines) > 1:
                 self._plan_memory()
             for name, engine in waiting.items():
-                tell(f"loading {name}, weights in {resolve(self._config.engine.weights)}")
+                weights = resolve(self._config.engine.weights)
+                kv = resolve_kv(self._config.engine.kv, weights)
+                tell(f"loading {name}, weights in {weights}, keys and values in {kv}")
                 engine.start(tell)
                 self._started.add(name)
         except ModelError as error:

@@ -33,7 +33,16 @@ from inference.errors import (
     ModelError,
     QueueFullError,
 )
-from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES, KVFormat, WeightChoice
+from inference.formats import (
+    KV_CHOICES,
+    KV_MEMORY_MB,
+    WEIGHT_CHOICES,
+    KVChoice,
+    KVFormat,
+    WeightChoice,
+    resolve,
+    resolve_kv,
+)
 from inference.runner import ModelRunner, StepRunner
 from inference.scheduler import SchedulerConfig
 from inference.types import (
@@ -65,8 +74,9 @@ class EngineConfig:
 
     `weights` is how the matrices of the model are held, unless a loaded one is given; `auto` is int8 where that is
     fast, else float32.
-    `kv` is how keys and values are held: int8, with a scale for each token and head, takes a quarter of the memory or
-    little more. `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does.
+    `kv` is how keys and values are held: `auto` is bfloat16 where that is fast and weights are not in float32, else
+    float32; int8, with a scale for each token and head, takes a quarter of float32's memory or little more.
+    `kv_memory_mb` (MiB) sets the number of KV pages of `page_size` tokens, unless `pages` does.
     `max_batch` bounds the sequences of a step: 1 is a server that answers one request at a time. `continuous_batching`
     off is static batching. `select` is how a choice is made: `walk` decides token by token, `tree` computes all that
     the walk could meet in one pass, which takes more tokens and fewer passes. `shared_attention` off reads a page that
@@ -79,7 +89,7 @@ class EngineConfig:
 
     model: str = "smollm2-135m"
     weights: WeightChoice = "auto"
-    kv: KVFormat = "float32"
+    kv: KVChoice = "auto"
     threads: int | None = None
     page_size: int = 64
     pages: int | None = None
@@ -101,8 +111,8 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.weights not in WEIGHT_CHOICES:
             raise ValueError(f"weights must be one of {', '.join(WEIGHT_CHOICES)}, not {self.weights!r}")
-        if self.kv not in KV_FORMATS:
-            raise ValueError(f"kv must be one of {', '.join(KV_FORMATS)}, not {self.kv!r}")
+        if self.kv not in KV_CHOICES:
+            raise ValueError(f"kv must be one of {', '.join(KV_CHOICES)}, not {self.kv!r}")
         for name in ("page_size", "kv_memory_mb", "max_batch_tokens", "max_batch", "max_waiting"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -167,7 +177,7 @@ class Engine:
                 cache = beside.submit(self._make_cache, self._model.config)
             if progress is not None:
                 progress("preparing the inner loops: a first run compiles them")
-            CpuAttention.prepare(getattr(torch, self.config.kv))
+            CpuAttention.prepare(getattr(torch, self.kv))
             self._model.transformer.prepare()
             self._core = self._make_core(self._model, cache.result())
         self._stats = self._core.stats()
@@ -217,6 +227,11 @@ class Engine:
     def model_checksum(self) -> str:
         return self.model.checksum
 
+    @property
+    def kv(self) -> KVFormat:
+        """How keys and values are held."""
+        return resolve_kv(self.config.kv, self._model.weights if self._model else resolve(self.config.weights))
+
     def environment(self) -> dict[str, Any]:
         """What a result may depend on besides the request: recorded with every run."""
         padding = {} if self.config.pad_rows else {"pad_rows": False}
@@ -224,7 +239,7 @@ class Engine:
             "device": "cpu",
             "dtype": "float32",
             "weights": self.model.weights,
-            "kv": self.config.kv,
+            "kv": self.kv,
             "instruction_set": torch.backends.cpu.get_cpu_capability(),
             "machine": platform.machine(),
             "threads": self.config.threads or torch.get_num_threads(),
@@ -416,7 +431,7 @@ class Engine:
     # --- the worker ---------------------------------------------------------------------------------------------------
 
     def _make_cache(self, shape: ModelConfig) -> KVCache:
-        config, dtype = self.config, getattr(torch, self.config.kv)
+        config, dtype = self.config, getattr(torch, self.kv)
         page_bytes = KVCache.page_bytes(shape.layers, shape.kv_heads, config.page_size, shape.head_dim, dtype)
         pages = config.pages or config.kv_memory_mb * 2**20 // page_bytes
         if pages < 1:

@@ -58,9 +58,13 @@ class KVCache:
     Owns `k`, a tensor a layer, [pages, kv_heads, head_dim, page_size], and `v`, [pages, kv_heads, page_size, head_dim]:
     keys lie transposed, so that scores are computed for neighbouring keys at once. With `dtype` int8 the vector of a
     token and head is held as whole numbers, and `k_scale` and `v_scale`, [pages, kv_heads, page_size] a layer, lead
-    back; otherwise these are None. Which page belongs to whom is the pool's business. Page 0 is the null page: padding
-    rows write there and nobody reads it. Invariant: no value of an earlier owner is left in a page, since a NaN behind
-    a mask would leak (0 * NaN); masked scores are not looked at, so keys may stay.
+    back; otherwise these are None. In bfloat16 two neighbours that are multiplied together lie side by side: `k` is
+    [pages, kv_heads, head_dim / 2, page_size, 2] and `v` [pages, kv_heads, page_size / 2, head_dim, 2], rounded up; an
+    odd head_dim is a ValueError. `keys` and `values` read any of them.
+
+    Which page belongs to whom is the pool's business. Page 0 is the null page: padding rows write there and nobody
+    reads it. Invariant: no value of an earlier owner is left in a page, since a NaN behind a mask would leak (0 * NaN);
+    masked scores are not looked at, so keys may stay.
     """
 
     def __init__(
@@ -78,8 +82,14 @@ class KVCache:
         self.quantised = dtype == torch.int8
         # All layers in one tensor, so that copying or clearing a page is one operation for each. The memory is taken at
         # once: what is not there fails at the start, and no step waits for the system to find it.
-        self._k = torch.zeros(layers, pages, kv_heads, head_dim, page_size, dtype=dtype, device=device)
-        self._v = torch.zeros(layers, pages, kv_heads, page_size, head_dim, dtype=dtype, device=device)
+        k_shape, v_shape = (head_dim, page_size), (page_size, head_dim)
+        self._paired = dtype == torch.bfloat16
+        if self._paired:
+            if head_dim % 2:
+                raise ValueError(f"a KV cache in bfloat16 needs an even head_dim, not {head_dim}")
+            k_shape, v_shape = (head_dim // 2, page_size, 2), (-(-page_size // 2), head_dim, 2)  # type: ignore[assignment]
+        self._k = torch.zeros(layers, pages, kv_heads, *k_shape, dtype=dtype, device=device)
+        self._v = torch.zeros(layers, pages, kv_heads, *v_shape, dtype=dtype, device=device)
         self.k: list[Tensor] = list(self._k.unbind())
         self.v: list[Tensor] = list(self._v.unbind())
         self._scales: list[Tensor] = []
@@ -97,23 +107,42 @@ class KVCache:
 
     def write(self, layer: int, slots: Tensor, k: Tensor, v: Tensor) -> None:
         """Store k and v, both [rows, kv_heads, head_dim], at `slots` (int64 [rows]: page * page_size + offset)."""
-        if self._k.device.type == "cpu" and self._k.dtype == k.dtype == torch.float32:
+        held = self.k[layer], self.v[layer]
+        if k.device.type == "cpu" and k.dtype == torch.float32 and not self.quantised:
             from kernels.cpu_attention import store
 
-            store(*(tensor.numpy() for tensor in (k, v, slots, self.k[layer], self.v[layer])))
+            if self._paired:
+                held = held[0].view(torch.int16), held[1].view(torch.int16)
+            store(*(tensor.numpy() for tensor in (k, v, slots, *held)))
             return
         page, offset = slots // self.page_size, slots % self.page_size
         k_scale, v_scale = self.k_scale[layer], self.v_scale[layer]
         if k_scale is not None and v_scale is not None:
             k, k_scale[page, :, offset] = quantise_heads(k)
             v, v_scale[page, :, offset] = quantise_heads(v)
-        self.k[layer][page, :, :, offset] = k.to(self._k.dtype)
-        self.v[layer][page, :, offset] = v.to(self._v.dtype)
+        if self._paired:
+            self.k[layer][page, :, :, offset] = k.to(self._k.dtype).reshape(*k.shape[:2], -1, 2)
+            self.v[layer][page, :, offset // 2, :, offset % 2] = v.to(self._v.dtype)
+        else:
+            self.k[layer][page, :, :, offset] = k.to(self._k.dtype)
+            self.v[layer][page, :, offset] = v.to(self._v.dtype)
+
+    def keys(self, layer: int) -> Tensor:
+        """float32 [pages, kv_heads, page_size, head_dim], a copy: for tests, and for who wants to look."""
+        k, scale = self.k[layer], self.k_scale[layer]
+        k = (k.transpose(3, 4).flatten(2, 3) if self._paired else k).float().transpose(2, 3)
+        return k.clone() if scale is None else k * scale.unsqueeze(-1)
+
+    def values(self, layer: int) -> Tensor:
+        """As `keys`."""
+        v, scale = self.v[layer], self.v_scale[layer]
+        v = (v.transpose(3, 4).flatten(2, 3)[:, :, : self.page_size] if self._paired else v).float()
+        return v.clone() if scale is None else v * scale.unsqueeze(-1)
 
     def as_held(self, x: Tensor) -> Tensor:
         """K or V [..., head_dim] as they would be read from a page."""
         if not self.quantised:
-            return x.to(self._k.dtype)
+            return x.to(self._k.dtype).to(x.dtype)
         whole, scale = quantise_heads(x)
         return whole * scale.unsqueeze(-1)
 
@@ -123,7 +152,11 @@ class KVCache:
         if source != target:
             for tensor in (self._k, self._v, *self._scales):
                 tensor[:, target] = tensor[:, source]
-        self._v[:, target, :, tokens:] = 0
+        if self._paired:
+            self._v[:, target, :, tokens // 2, :, tokens % 2 :] = 0
+            self._v[:, target, :, tokens // 2 + 1 :] = 0
+        else:
+            self._v[:, target, :, tokens:] = 0
         for scales in self._scales:
             scales[:, target, :, tokens:] = 0
 

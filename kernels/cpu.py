@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kernels.attention import Attention, KVCache, SequenceRows, lineage
 
-NOTHING = np.empty(0, np.float32)
+NOTHING = torch.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _Plan:
 
 
 class CpuAttention(Attention):
-    """Attention in float32. Holds nothing between calls.
+    """Attention with sums in float32. Holds nothing between calls.
 
     With `shared` off, a page that several sequences share is read for each of them alone: slower, and the same bits.
     """
@@ -76,24 +76,29 @@ class CpuAttention(Attention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, cache: KVCache, layer: int, plan: _Plan) -> Tensor:
         from kernels.cpu_attention import attend
+        from kernels.vector import HAS_PAIRS
 
         queries = q.float().contiguous()
         fresh_k = fresh_v = queries  # nobody reads them
         if plan.lineage.size:
             fresh_k, fresh_v = (cache.as_held(x.float()).contiguous() for x in (k, v))
-        all_k, all_v = cache.k[layer].numpy(), cache.v[layer].numpy()
+        all_k, all_v = cache.k[layer], cache.v[layer]
+        if all_k.dtype == torch.bfloat16:  # pairs
+            all_k, all_v = all_k.view(torch.int32).squeeze(-1), all_v.view(torch.int32).squeeze(-1)
+        as_it_is = all_k.dtype == torch.float32 or (all_k.dtype == torch.int32 and HAS_PAIRS)
+        flat_k, flat_v = (all_k.view(-1), all_v.view(-1)) if as_it_is else (NOTHING, NOTHING)
         k_scale, v_scale = cache.k_scale[layer], cache.v_scale[layer]
         out = torch.empty_like(queries)
         attend(
             queries.numpy(),
             fresh_k.numpy(),
             fresh_v.numpy(),
-            all_k,
-            all_v,
+            all_k.numpy(),
+            all_v.numpy(),
             None if k_scale is None else k_scale.numpy(),
             None if v_scale is None else v_scale.numpy(),
-            NOTHING if cache.quantised else all_k.reshape(-1),
-            NOTHING if cache.quantised else all_v.reshape(-1),
+            flat_k.numpy(),
+            flat_v.numpy(),
             plan.pages,
             plan.sequence_of,
             plan.positions,

@@ -24,10 +24,7 @@ class ReferenceAttention(Attention):
         self, q: Tensor, k: Tensor, v: Tensor, cache: KVCache, layer: int, plan: Sequence[SequenceRows]
     ) -> Tensor:
         heads, head_dim = q.shape[1], q.shape[2]
-        k_pages, v_pages = cache.k[layer].transpose(2, 3), cache.v[layer]
-        k_scale, v_scale = cache.k_scale[layer], cache.v_scale[layer]
-        if k_scale is not None and v_scale is not None:
-            k_pages, v_pages = k_pages * k_scale.unsqueeze(-1), v_pages * v_scale.unsqueeze(-1)
+        k_pages, v_pages = cache.keys(layer), cache.values(layer)
         k, v = cache.as_held(k), cache.as_held(v)
         kv_heads, page_size = k_pages.shape[1], k_pages.shape[2]
         out = torch.zeros(q.shape, dtype=torch.float64)

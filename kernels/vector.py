@@ -1,6 +1,7 @@
 """The innermost loops of a layer, written in vectors: what a compiler does not find by itself.
 
-Compiled loops call these like functions. Arrays are contiguous float32 of any shape, and places are flat indices.
+Compiled loops call these like functions. Arrays are contiguous, of any shape, and places are flat indices. Their
+elements are float32, or, where it is said, int32 that hold a pair of bfloat16 each, the first in the low half.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
@@ -24,6 +25,13 @@ def target_features(context: Any = None) -> frozenset[str]:
 
 IS_WIDE = {"avx512f", "avx512bw", "avx512vl", "avx512vnni"} <= target_features()
 """Whether there are the 32 registers of AVX-512, and its instruction for products of bytes."""
+
+HAS_PAIRS = IS_WIDE and "avx512bf16" in target_features()
+"""Whether there is an instruction for products of pairs of bfloat16: twice as many as of float32, and from half the
+memory."""
+
+if HAS_PAIRS:
+    binding.initialize_native_asmparser()  # its instructions are written as assembly
 
 WIDTH = 16 if IS_WIDE else 8
 """Elements of a vector: a register of AVX-512 or AVX2; two of a processor with narrower ones."""
@@ -52,6 +60,8 @@ def make_panel(rows: int, *, apart: int, fresh: bool) -> Any:
     it starts from zeros. A matrix begins at `at`. The rows of B and C are `stride` elements apart; those of A lie
     `apart`, which the compiler must know to keep one pointer for all of them, and its columns are a `stride` apart.
 
+    Where A and B hold pairs, `depth` counts these, and an element of the product is that of both of a pair added up.
+
     Rows differ in their A alone, and each element of C has an accumulator of its own: the bits of a row are the same
     whatever rows come with it.
     """
@@ -69,15 +79,17 @@ def make_panel(rows: int, *, apart: int, fresh: bool) -> Any:
             of_c = [builder.gep(first_of_c, [builder.mul(args[2], args[2].type(row))]) for row in range(rows)]
             places = [place for row in of_c for place in vectors_at(builder, row, VECTORS)]
             start = [ir.Constant(FLOATS, None) if fresh else builder.load(place, align=_BOUNDARY) for place in places]
+            paired = isinstance(b.dtype, types.Integer)
+            kind, multiply_add = (INTS, _multiply_add_pairs) if paired else (FLOATS, _multiply_add)
             sums = [cgutils.alloca_once_value(builder, value) for value in start]  # which become registers
             with cgutils.for_range(builder, args[9]) as loop:
                 line = builder.gep(first_of_b, [builder.mul(loop.index, args[8])])
-                parts = [builder.load(place, align=_BOUNDARY) for place in vectors_at(builder, line, VECTORS)]
+                parts = [builder.load(place, align=_BOUNDARY) for place in vectors_at(builder, line, VECTORS, kind)]
                 column = builder.gep(first_of_a, [builder.mul(loop.index, args[5])])
                 for row in range(rows):
                     factor = everywhere(builder, builder.load(builder.gep(column, [loop.index.type(row * apart)])))
                     for total, values in zip(sums[row * VECTORS :], parts, strict=False):
-                        builder.store(_multiply_add(context, builder, factor, values, builder.load(total)), total)
+                        builder.store(multiply_add(context, builder, factor, values, builder.load(total)), total)
             for place, total in zip(places, sums, strict=True):
                 builder.store(builder.load(total), place, align=_BOUNDARY)
             return context.get_dummy_value()
@@ -144,16 +156,17 @@ def hadamard(typing_context: Any, x: Any, at: Any) -> Any:
 
 
 @intrinsic
-def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, row: Any) -> Any:
-    """`exponentials(s, at, seen, highest, row)`: turn the first `seen` of BLOCK scores from s[at] on into exp(s - max)
-    and the others into 0, where max is the largest of them and of highest[row], which it becomes. Returns their sum."""
+def exponentials(typing_context: Any, out: Any, s: Any, at: Any, seen: Any, highest: Any, row: Any) -> Any:
+    """`exponentials(out, s, at, seen, highest, row)`: from out[at] on, exp(s - max) of the first `seen` of BLOCK scores
+    from s[at] on and 0 for the others, where max is the largest of them and of highest[row], which it becomes. Returns
+    their sum. `out` may hold pairs, and be the same memory."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def larger(x: Any, y: Any) -> Any:
             return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
-        places = vectors_at(builder, pointer_to(context, builder, signature, args, 0), BLOCK // WIDTH)
-        count = everywhere(builder, builder.trunc(args[2], ir.IntType(32)))
+        places = vectors_at(builder, pointer_to(context, builder, signature, args, 1), BLOCK // WIDTH)
+        count = everywhere(builder, builder.trunc(args[3], ir.IntType(32)))
         is_seen = [
             builder.icmp_signed("<", ir.Constant(INTS, list(range(first, first + WIDTH))), count)
             for first in range(0, BLOCK, WIDTH)
@@ -162,7 +175,7 @@ def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, 
             builder.select(seen, builder.load(place, align=_BOUNDARY), _constant(LOWEST))
             for seen, place in zip(is_seen, places, strict=True)
         ]
-        of_row = pointer_to(context, builder, signature, args, 3)
+        of_row = pointer_to(context, builder, signature, args, 4)
         most = larger(_reduce(builder, scores, larger), builder.load(of_row))
         builder.store(most, of_row)
         shift = everywhere(builder, most)
@@ -171,11 +184,42 @@ def exponentials(typing_context: Any, s: Any, at: Any, seen: Any, highest: Any, 
             builder.select(seen, _exp(context, builder, builder.fsub(score, shift)), _constant(0.0))
             for seen, score in zip(is_seen, scores, strict=True)
         ]
-        for place, value in zip(places, values, strict=True):
-            builder.store(value, place, align=_BOUNDARY)
+        to = pointer_to(context, builder, signature, [args[0], args[2]], 0)
+        if isinstance(out.dtype, types.Integer):
+            pairs = [_to_pairs(builder, *values[first : first + 2]) for first in range(0, len(values), 2)]
+            for pair, place in zip(pairs, vectors_at(builder, to, len(pairs), INTS), strict=True):
+                builder.store(pair, place, align=_BOUNDARY)
+        else:
+            for value, place in zip(values, vectors_at(builder, to, len(values)), strict=True):
+                builder.store(value, place, align=_BOUNDARY)
         return _reduce(builder, values, builder.fadd)
 
-    return types.float32(s, types.intp, types.intp, highest, types.intp), generate
+    return types.float32(out, s, types.intp, types.intp, highest, types.intp), generate
+
+
+@intrinsic
+def to_bfloat16(typing_context: Any, x: Any) -> Any:
+    """The bits, an int32 in 0 .. 65535, of the bfloat16 nearest to a float32, of two the even one; of NaN, a NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = builder.bitcast(args[0], ir.IntType(32))
+        upper = builder.lshr(bits, bits.type(16))
+        half = builder.add(builder.and_(upper, bits.type(1)), bits.type(0x7FFF))
+        nearest = builder.lshr(builder.add(bits, half), bits.type(16))
+        is_number = builder.fcmp_ordered("==", args[0], args[0])
+        return builder.select(is_number, nearest, builder.or_(upper, bits.type(0x40)))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
+def from_bfloat16(typing_context: Any, bits: Any) -> Any:
+    """The float32 whose upper half are these bits, an int32; what is above them does not matter."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(builder.shl(args[0], args[0].type(16)), ir.FloatType())
+
+    return types.float32(types.int32), generate
 
 
 @intrinsic
@@ -265,3 +309,15 @@ def _multiply_add(context: Any, builder: Any, x: Any, y: Any, z: Any) -> Any:
         kind = ir.FunctionType(FLOATS, [FLOATS] * 3)
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f32"), [x, y, z])
     return builder.fadd(builder.fmul(x, y), z)
+
+
+def _multiply_add_pairs(context: Any, builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """z + the products of the pairs in x and y, both of each. Written as assembly since LLVM has the instruction under
+    other types from version to version."""
+    kind = ir.FunctionType(FLOATS, [INTS, INTS, FLOATS])
+    return builder.asm(kind, "vdpbf16ps $2, $1, $0", "=v,v,v,0", [x, y, z], False)
+
+
+def _to_pairs(builder: Any, x: Any, y: Any) -> Any:
+    """The elements of x, then of y, as bfloat16, two and two."""
+    return builder.asm(ir.FunctionType(INTS, [FLOATS] * 2), "vcvtne2ps2bf16 $1, $2, $0", "=v,v,v", [x, y], False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from arena.bench.plot import Bar, Group, Row, bar_chart
 from arena.bench.serving import Measurement
 from inference.engine import EngineConfig
-from inference.formats import resolve
+from inference.formats import KVFormat, resolve, resolve_kv
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ def variants(config: EngineConfig) -> tuple[Variant, ...]:
     jump = replace(radix, jump_forward=True)
     shared = replace(jump, shared_attention=True)
     everything = replace(shared, weights=config.weights)
+    others: list[KVFormat] = ["float32"] if resolve_kv(config.kv, resolve(config.weights)) == "bfloat16" else []
     attention, int8 = "+ shared-prefix attention", "+ weights in int8"
     last = (Variant(attention, shared), Variant(f"{int8}: all on", everything)) if bytes_pay else ()
     return (
@@ -53,6 +54,7 @@ def variants(config: EngineConfig) -> tuple[Variant, ...]:
         Variant("without jump-forward", replace(everything, jump_forward=False), without=True),
         Variant("without shared-prefix attention", replace(everything, shared_attention=False), without=True),
         Variant("without padding to tiles (bits not promised)", replace(everything, pad_rows=False), without=True),
+        *(Variant(f"with the KV cache in {kv}", replace(everything, kv=kv), without=True) for kv in others),
         Variant("with the KV cache in int8", replace(everything, kv="int8"), without=True),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from inference.formats import WeightFormat
+from inference.formats import KVFormat, WeightFormat
 from inference.models.config import ModelConfig
 from inference.models.int8 import Int8Linear
 from inference.models.linear import Linear, make_linear
@@ -45,15 +45,15 @@ class MoveCost:
     context: float
 
 
-def measure_ceilings(config: ModelConfig) -> Ceilings:
-    """On the shapes of the model, with torch's number of threads."""
+def measure_ceilings(config: ModelConfig, kv: KVFormat = "float32") -> Ceilings:
+    """On the shapes of the model, with torch's number of threads; attention over a KV cache in `kv`."""
     hidden, wide = config.hidden_size, 2 * config.intermediate_size
     weight = torch.randn(wide, hidden)
     operations = 2 * ROWS * hidden * wide
     return Ceilings(
         float32_gflops=operations / _best_s(_product(make_linear(weight), hidden)) / 1e9,
         int8_gops=operations / _best_s(_product(Int8Linear(quantise(weight.double())), hidden)) / 1e9,
-        attention_gflops=ROWS * CONTEXT * _attention_flops(config) / _best_s(_attention(config)) / 1e9,
+        attention_gflops=ROWS * CONTEXT * _attention_flops(config) / _best_s(_attention(config, kv)) / 1e9,
         memory_gbytes=2 * COPIED_BYTES / _best_s(_copy()) / 1e9,
     )
 
@@ -80,10 +80,10 @@ def _product(linear: Linear, inner: int) -> Callable[[], object]:
     return lambda: linear(x)
 
 
-def _attention(config: ModelConfig) -> Callable[[], object]:
+def _attention(config: ModelConfig, kv: KVFormat) -> Callable[[], object]:
     """ROWS sequences of one token that share all of their CONTEXT."""
     pages = CONTEXT // PAGE_SIZE
-    cache = KVCache(1, pages + 1, config.kv_heads, PAGE_SIZE, config.head_dim)
+    cache = KVCache(1, pages + 1, config.kv_heads, PAGE_SIZE, config.head_dim, dtype=getattr(torch, kv))
     attention = CpuAttention()
     shared = list(range(1, pages + 1))
     plan = attention.plan([SequenceRows(row, 1, CONTEXT - 1, shared) for row in range(ROWS)], ROWS, PAGE_SIZE)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from arena.bench.serving import Measurement
     from arena.bench.workload import Workload
     from inference.engine import EngineConfig
+    from inference.formats import KVFormat
     from inference.loader import LoadedModel
 
 
@@ -62,17 +63,21 @@ command.add_command(start)
 @log_options
 def serving(as_json: bool, max_batch: int, select: str, roofline: bool, **options: Any) -> None:
     """Moves a second, latency and what a move costs."""
+    from inference.formats import resolve_kv
+
     switches = {
         name.removeprefix("no_"): not options.pop(name) for name in [name for name in options if name.startswith("no_")]
     }
     workload, config, model = _prepare(options, max_batch=max_batch, select=select, **switches)
     result = _measure(workload, config, model)
-    limit = _limit(result, config, model) if roofline else None
+    kv = resolve_kv(config.kv, model.weights)
+    limit = _limit(result, config, model, kv) if roofline else None
     if as_json:
-        told = {**asdict(result), "load": asdict(workload.load), "engine": asdict(config), "weights": model.weights}
+        held = {"weights": model.weights, "kv": kv}
+        told = {**asdict(result), "load": asdict(workload.load), "engine": asdict(config), **held}
         echo_json(told | ({"limit_moves_per_s": limit} if roofline else {}))
         return
-    _print_cell(result, workload, model.weights, config.kv)
+    _print_cell(result, workload, model.weights, kv)
     if limit is not None:
         click.echo(f"\n{result.moves_per_s / limit:.0%} of this machine's limit of {limit:,.1f} moves/s on this load.")
 
@@ -162,7 +167,7 @@ def _measure(workload: Workload, config: EngineConfig, model: LoadedModel) -> Me
         raise ArenaError(f"the engine failed under this load: {error}") from error
 
 
-def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> float:
+def _limit(result: Measurement, config: EngineConfig, model: LoadedModel, kv: KVFormat) -> float:
     import torch
 
     from arena.bench.roofline import MoveCost, limit_moves_per_s, measure_ceilings
@@ -174,7 +179,7 @@ def _limit(result: Measurement, config: EngineConfig, model: LoadedModel) -> flo
         scored=result.passes_per_move,
         context=result.prompt_tokens_per_move,
     )
-    return limit_moves_per_s(model.config, model.weights, measure_ceilings(model.config), cost)
+    return limit_moves_per_s(model.config, model.weights, measure_ceilings(model.config, kv), cost)
 
 
 def _print_cell(result: Measurement, workload: Workload, weights: str, kv: str) -> None:

@@ -9,7 +9,7 @@ import click
 
 from arena.cli.options import json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES
+from inference.formats import KV_CHOICES, KV_MEMORY_MB, WEIGHT_CHOICES
 
 if TYPE_CHECKING:
     from arena.bench.workload import Load, Workload
@@ -41,7 +41,7 @@ def load_options(in_flight: int, plies: int, *, several: bool = False) -> Decora
         click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`."),
         click.option("--weights", type=click.Choice(WEIGHT_CHOICES), default="auto", show_default=True,
                      help="How weights are held; auto is int8 where that is fast."),
-        click.option("--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True,
+        click.option("--kv", type=click.Choice(KV_CHOICES), default="auto", show_default=True,
                      help="How keys and values are held."),
         click.option("--threads", type=POSITIVE, help="Processor threads of the engine."),
         click.option("--page-size", type=POSITIVE, default=64, show_default=True, help="Tokens a KV page."),

@@ -10,7 +10,7 @@ import click
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, WEIGHT_CHOICES, KVFormat, WeightChoice
+from inference.formats import KV_CHOICES, WEIGHT_CHOICES, KVChoice, KVFormat, WeightChoice, resolve_kv
 
 if TYPE_CHECKING:
     from arena.bench.quality import Likeness
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--weights", type=click.Choice(WEIGHT_CHOICES), default="int8", show_default=True, help="What is compared."
 )
-@click.option(
-    "--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True, help="And with which KV cache."
-)
+@click.option("--kv", type=click.Choice(KV_CHOICES), default="auto", show_default=True, help="And with which KV cache.")
 @click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`.")
 @click.option(
     "--positions",
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 @json_option
 @log_options
 def command(
-    weights: WeightChoice, kv: KVFormat, model: str, positions: int, threads: int | None, as_json: bool
+    weights: WeightChoice, kv: KVChoice, model: str, positions: int, threads: int | None, as_json: bool
 ) -> None:
     """Compare a form of the weights, and of the KV cache, with float32, on fixed texts and positions.
 
@@ -51,22 +49,23 @@ def command(
     if threads is not None:
         torch.set_num_threads(threads)
     cheap, exact = _load(model, weights), _load(model, "float32")
-    parts = [compare(name, exact.tokenizer.encode(read_text(name)), cheap, exact, kv) for name in TEXTS]
+    held = resolve_kv(kv, cheap.weights)
+    parts = [compare(name, exact.tokenizer.encode(read_text(name)), cheap, exact, held) for name in TEXTS]
     rows = [*parts, overall(parts)]
-    agreement = _moves(positions, threads, cheap, exact, kv) if positions else None
+    agreement = _moves(positions, threads, cheap, exact, held) if positions else None
     if as_json:
         echo_json(
             {
                 "model": model,
                 "weights": cheap.weights,
-                "kv": kv,
+                "kv": held,
                 "texts": {row.text: {**asdict(row), "perplexity_ratio": row.ratio} for row in rows},
                 "positions": positions,
                 "same_move": agreement,
             }
         )
         return
-    _print(rows, cheap.weights if kv == "float32" else f"{cheap.weights}, KV {kv}")
+    _print(rows, cheap.weights if held == "float32" else f"{cheap.weights}, KV {held}")
     if agreement is not None:
         click.echo(f"\nSame move in {agreement:.0%} of {positions} positions of chess.")
 

@@ -11,7 +11,7 @@ from arena.cli.bench_options import POSITIVE
 from arena.cli.logs import log_options
 from arena.cli.options import console, echo_json, json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES
+from inference.formats import KV_CHOICES, KV_MEMORY_MB, WEIGHT_CHOICES
 
 NAMES = {
     "interpreter": "Python itself, the command line",
@@ -27,7 +27,7 @@ NAMES = {
 @click.option("--model", default="smollm2-135m", show_default=True, help="As for `arena play`.")
 @click.option("--weights", type=click.Choice(WEIGHT_CHOICES), default="auto", show_default=True,
               help="How weights are held.")  # fmt: skip
-@click.option("--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True,
+@click.option("--kv", type=click.Choice(KV_CHOICES), default="auto", show_default=True,
               help="How keys and values are held.")  # fmt: skip
 @click.option("--kv-memory", type=POSITIVE, default=KV_MEMORY_MB, show_default=True, help="MiB of KV cache.")
 @click.option("--threads", type=POSITIVE, help="Processor threads of the engine.")

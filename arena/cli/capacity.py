@@ -12,7 +12,7 @@ from arena.capacity import MIB, Context, Flow, Pool, Worth, paged, reserved, sha
 from arena.cli.logs import log_options
 from arena.cli.options import console, db_option, echo_json, json_option
 from arena.errors import UsageError
-from inference.formats import KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES, KVFormat, WeightChoice
+from inference.formats import KV_CHOICES, KV_FORMATS, KV_MEMORY_MB, WEIGHT_CHOICES, KVChoice, KVFormat, WeightChoice
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,11 @@ TERMS = (
     help="How weights are held; auto is int8 where that is fast.",
 )
 @click.option(
-    "--kv", type=click.Choice(KV_FORMATS), default="float32", show_default=True, help="How keys and values are held."
+    "--kv",
+    type=click.Choice(KV_CHOICES),
+    default="auto",
+    show_default=True,
+    help="How keys and values are held; auto is bfloat16 where that is fast, else float32.",
 )
 @click.option("--kv-memory", type=POSITIVE, default=KV_MEMORY_MB, show_default=True, help="MiB of the KV cache.")
 @click.option("--page-size", type=POSITIVE, default=64, show_default=True, help="Tokens a KV page.")
@@ -66,7 +70,7 @@ TERMS = (
 def command(
     model: str,
     weights: WeightChoice,
-    kv: KVFormat,
+    kv: KVChoice,
     kv_memory: int,
     page_size: int,
     games: int | None,
@@ -86,9 +90,11 @@ def command(
     that they were measured in, also how many games keep the engine busy.
     """  # fmt: skip
     from arena.engines import memory_bytes
+    from inference.formats import resolve, resolve_kv
 
     flow = _flow(rate, latency, run, db)
     shape, weight_size = _model(model, weights)
+    held = resolve_kv(kv, resolve(weights))
     context = Context(system, moves * tokens_per_move)
     if context.tokens > shape.context_length:
         most = max(0, shape.context_length - system) // tokens_per_move
@@ -97,10 +103,10 @@ def command(
             f"{model}'s context of {shape.context_length:,}; at most {most:,} plies fit"
         )
     pools = {name: Pool(name, _token_bytes(shape, name), page_size, kv_memory * MIB) for name in KV_FORMATS}
-    table = _techniques(context, shape.context_length, pools, kv, games)
+    table = _techniques(context, shape.context_length, pools, held, games)
     facts = {"weight_bytes": weight_size, "kv_bytes": kv_memory * MIB, "machine_bytes": memory_bytes()}
     if as_json:
-        pool = pools[kv]
+        pool = pools[held]
         derived = {"page_bytes": pool.page_bytes, "pages": pool.pages, "tokens": pool.tokens}
         told: dict[str, Any] = {"model": model, "pool": {**asdict(pool), **derived}, "memory": facts}
         told |= {"game": {**asdict(context), "tokens": context.tokens}, "techniques": table}
@@ -109,8 +115,8 @@ def command(
         echo_json(told)
         return
     out = console()
-    out.print(f"{model}: {_shape_text(shape)}; KV in {kv}\n")
-    out.print(_sizes(shape, pools[kv], context, moves, tokens_per_move))
+    out.print(f"{model}: {_shape_text(shape)}; KV in {held}\n")
+    out.print(_sizes(shape, pools[held], context, moves, tokens_per_move))
     out.print("\nWhat each technique is worth in memory, all games at their last ply:\n")
     out.print(_worth_table(table, games))
     _print_terms(out)

@@ -99,7 +99,11 @@ def _switch(technique: str, what: str) -> Callable[[FC], FC]:
     metavar="FORMAT",
     help="How weights are held: int8, float32, bfloat16; auto is int8 where that is fast.  [default: auto]",
 )
-@click.option("--kv", metavar="FORMAT", help="How keys and values are held: float32 or int8.  [default: float32]")
+@click.option(
+    "--kv",
+    metavar="FORMAT",
+    help="How keys and values are held: float32, bfloat16, int8; auto is bfloat16 where that is fast.  [default: auto]",
+)
 @click.option("--threads", type=int, metavar="N", help="Processor threads of the engine.")
 @click.option(
     "--kv-memory", "kv_memory_mb", type=int, metavar="MIB", help=f"Memory of the KV cache.  [default: {KV_MEMORY_MB}]"

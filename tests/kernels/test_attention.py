@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kernels.attention import KVCache, SequenceRows
 from kernels.cpu import CpuAttention
 from kernels.reference import ReferenceAttention
+from kernels.vector import HAS_PAIRS
 
 HEADS, KV_HEADS, DIM = 6, 2, 32
 
@@ -34,7 +35,13 @@ def attend(attention, q, cache, sequences, k=None, v=None):
     return attention.attend(q, k, k if v is None else v, cache, 0, plan)
 
 
-FORMATS = [torch.float32, torch.int8]
+FORMATS = [torch.float32, torch.bfloat16, torch.int8]
+
+
+def near(dtype):
+    """How near attention is to the formula over the same cache. Products in bfloat16 round queries and weights to 8
+    bits."""
+    return dict.fromkeys(("rtol", "atol"), 0.02 if dtype == torch.bfloat16 and HAS_PAIRS else 1e-5)
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
@@ -53,7 +60,7 @@ def test_matches_the_formula_on_prefill_decode_and_shared_pages(page_size, share
     got = attend(CpuAttention(shared=shared), q, cache, sequences)
     want = attend(ReferenceAttention(), q, cache, sequences)
     used = 3 * page_size + 7
-    torch.testing.assert_close(got[:used], want[:used], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(got[:used], want[:used], **near(dtype))
     assert torch.isfinite(got).all()
 
 
@@ -68,7 +75,7 @@ def test_rows_of_a_tree_read_the_sequence_and_the_rows_that_lead_to_them(dtype):
     ]
     got = attend(CpuAttention(), q, cache, sequences, k, v)
     want = attend(ReferenceAttention(), q, cache, sequences, k, v)
-    torch.testing.assert_close(got[:12], want[:12], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(got[:12], want[:12], **near(dtype))
     alone = attend(CpuAttention(), q[:8], cache, sequences[:1], k[:8], v[:8])
     assert torch.equal(alone[:8], got[:8])
 
@@ -253,6 +260,25 @@ def test_keys_and_values_in_bytes_are_near_what_was_written():
     assert ((held - x).abs() <= x.abs().amax(-1, keepdim=True) / 254 * 1.001).all()
     assert not held[7].any()
     assert KVCache.page_bytes(30, 3, 64, 64, torch.int8) < 0.27 * KVCache.page_bytes(30, 3, 64, 64, torch.float32)
+
+
+def test_keys_and_values_in_bfloat16_are_the_nearest_and_odd_pages_hold_as_many_tokens():
+    x = torch.randn(10, KV_HEADS, DIM, generator=torch.Generator().manual_seed(3))
+    x[0, 0, :3] = torch.tensor([torch.nan, torch.inf, 1.00390625])  # the last is halfway: to the even one
+    cache = KVCache(1, 3, KV_HEADS, 5, DIM, dtype=torch.bfloat16)
+    cache.write(0, torch.arange(14, 4, -1), x, -x)  # from the last to the first
+    held, opposite = (read(0)[1:].transpose(1, 2).flatten(0, 1).flip(0) for read in (cache.keys, cache.values))
+    nearest = x.bfloat16().float()
+    torch.testing.assert_close(held, nearest, rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(opposite, -nearest, rtol=0, atol=0, equal_nan=True)
+    cache.write(0, torch.tensor([14]), x[1:2], x[1:2])  # NaN is not equal to itself
+    for tokens in range(6):
+        cache.copy_page(2, 1, tokens)
+        assert torch.equal(cache.keys(0)[1, :, :tokens], cache.keys(0)[2, :, :tokens])
+        assert torch.equal(cache.values(0)[1, :, :tokens], cache.values(0)[2, :, :tokens])
+        assert not cache.values(0)[1, :, tokens:].any()
+    with pytest.raises(ValueError, match="even head_dim, not 3"):
+        KVCache(1, 2, 1, 8, 3, dtype=torch.bfloat16)
 
 
 def test_a_copied_page_of_bytes_holds_the_same_and_nothing_behind_it():

@@ -25,16 +25,20 @@ def products():
     return int8.multiply(random.standard_normal((21, 112), np.float32), *matrix, 16, 1)[:, :40]
 
 
-def attention():
+def attention(dtype=torch.float32):
     """Of 21 rows in 3 sequences, 2 of which share a page; heads as in the default model."""
     random = torch.Generator().manual_seed(0)
-    cache = KVCache(1, 6, 3, 64, 64)
+    cache = KVCache(1, 6, 3, 64, 64, dtype=dtype)
     k, v = (torch.randn(6 * 64, 3, 64, generator=random) for _ in "kv")
     cache.write(0, torch.arange(6 * 64), k, v)
     q = torch.randn(21, 9, 64, generator=random)
     sequences = [SequenceRows(0, 1, 100, [1, 2]), SequenceRows(1, 13, 70, [1, 3]), SequenceRows(14, 7, 0, [4])]
     attention = CpuAttention()
     return attention.attend(q, q, q, cache, 0, attention.plan(sequences, 21, 64)).numpy()
+
+
+def in_bfloat16():
+    return attention(torch.bfloat16)
 
 
 def elsewhere(work, processor, folder):
@@ -50,10 +54,18 @@ def test_narrow_vectors_have_the_bits_of_wide_ones(work, tmp_path):
     np.testing.assert_array_equal(elsewhere(work, AVX2, tmp_path), work())
 
 
+@pytest.mark.skipif("avx2" not in target_features(), reason="the processor has no AVX2")
+def test_bfloat16_is_read_where_the_processor_does_not_multiply_it(tmp_path):
+    narrow = elsewhere(in_bfloat16, AVX2, tmp_path)
+    np.testing.assert_allclose(narrow, attention(), atol=0.02)
+    np.testing.assert_allclose(in_bfloat16(), narrow, atol=0.02)
+    assert (narrow != attention()).any()
+
+
 @pytest.mark.skipif("sse2" not in target_features(), reason="the processor is no x86")
 def test_products_need_no_instruction_of_their_own(tmp_path):
     np.testing.assert_array_equal(elsewhere(products, NEITHER, tmp_path), products())
 
 
 if __name__ == "__main__":
-    np.save(sys.argv[2], {"products": products, "attention": attention}[sys.argv[1]]())
+    np.save(sys.argv[2], {work.__name__: work for work in (products, attention, in_bfloat16)}[sys.argv[1]]())

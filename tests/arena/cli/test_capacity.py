@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from kernels.vector import HAS_PAIRS
+
 SHAPE = {
     "model_type": "llama",
     "vocab_size": 1000,
@@ -26,7 +28,7 @@ def model(tmp_path):
 
 
 def planned(arena, model, *options):
-    code, out, err = arena("capacity", "--model", model, "--json", *options)
+    code, out, err = arena("capacity", "--model", model, "--json", "--kv", "float32", *options)
     assert (code, err) == (0, "")
     return json.loads(out)
 
@@ -44,6 +46,13 @@ def test_kv_of_a_token_follows_from_the_shape(arena, model):
         "tokens": 192 * 32,
     }
     assert planned(arena, model, "--kv", "int8")["pool"]["token_bytes"] == 2 * 2 * 2 * (16 + 4)
+    assert planned(arena, model, "--kv", "bfloat16")["pool"]["token_bytes"] == token / 2
+
+
+def test_keys_and_values_are_held_as_an_engine_would_hold_them(arena, model):
+    for weights in ("int8", "float32"):
+        held = planned(arena, model, "--kv", "auto", "--weights", weights)["pool"]["kv"]
+        assert held == ("bfloat16" if HAS_PAIRS and weights == "int8" else "float32")
 
 
 def test_each_technique_fits_more_games(arena, model):
@@ -76,7 +85,7 @@ def test_weights_are_counted_as_they_are_held(arena, model, weights, size):
 
 def test_memory_for_games_is_enough_when_it_is_given(arena, model):
     options = ("--games", 50, "--system", 100, "--moves", 60)
-    code, out, _ = arena("capacity", "--model", model, "--kv-memory", 1, *options)
+    code, out, _ = arena("capacity", "--model", model, "--kv", "float32", "--kv-memory", 1, *options)
     assert code == 0
     (told,) = [line for line in out.splitlines() if line.startswith("50 games need --kv float32")]
     needed = int(told.split("--kv-memory ")[1].split(",")[0])
@@ -86,7 +95,7 @@ def test_memory_for_games_is_enough_when_it_is_given(arena, model):
 
 
 def test_a_person_is_told_what_fits_and_what_the_words_mean(arena, model):
-    code, out, err = arena("capacity", "--model", model, "--kv-memory", 4)
+    code, out, err = arena("capacity", "--model", model, "--kv", "float32", "--kv-memory", 4)
     assert (code, err) == (0, "")
     assert "a context of 4,096 tokens; KV in float32" in out
     assert "2 (K, V) x 2 layers x 2 KV heads x 16 x 4 B" in out
@@ -97,7 +106,7 @@ def test_a_person_is_told_what_fits_and_what_the_words_mean(arena, model):
 
 
 def test_too_little_memory_for_one_game_is_said(arena, model):
-    code, out, _ = arena("capacity", "--model", model, "--kv-memory", 1, "--moves", 650)
+    code, out, _ = arena("capacity", "--model", model, "--kv", "float32", "--kv-memory", 1, "--moves", 650)
     assert code == 0
     assert "Not even one game fits: it needs --kv float32 --kv-memory 2." in out
 
